@@ -66,7 +66,7 @@ def matching_rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
     return _filter_rows(tried, merchant, asked, delivery="delivery")
 
 
-def chips(asked: dict[str, Any]) -> list[Chip]:
+def active_filters(asked: dict[str, Any]) -> list[Chip]:
     """Return the active filters."""
     found = []
     if asked.get("q"):

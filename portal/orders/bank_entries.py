@@ -18,8 +18,8 @@ from portal.orders.entries import REFUND_FAILED, Entry, Window, card_of
 from portal.orders.order import Order
 
 Account, Kind, Purpose, State = Posting.Account, Movement.Kind, Operation.Purpose, Operation.State
-Posted = defaultdict[UUID, list[Posting]]  # by transaction
-# For each kind of operation: the title while it is open or if it has failed, and the title after its success.
+PostingsByTransaction = defaultdict[UUID, list[Posting]]
+# For each kind of operation: the title until it has succeeded, and the title after its success.
 BANK: dict[str, tuple[str, str]] = {
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
@@ -75,30 +75,32 @@ def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
         payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
     )
     timed = rows.select_related("payment").annotate(at=Coalesce("ended_at", "created_at"))
-    posted: Posted = defaultdict(list)
+    postings: PostingsByTransaction = defaultdict(list)
     for posting in order.postings:
-        posted[posting.transaction].append(posting)
-    moved = {row.operation_id: row for row in order.movements if row.kind != Kind.REFUND_RETURNED}
-    returned = {row.operation_id: row for row in order.movements if row.kind == Kind.REFUND_RETURNED}
-    for operation in reversed(window.of(timed, "at")):
-        movement = moved.get(operation.pk)
-        lines = posted[movement.pk] if movement else []
-        yield _operation_entry(checkout, operation, lines, has_come_back=operation.pk in returned)
-    for row in returned.values():
-        yield _return_entry(checkout, row, posted[row.pk])
+        postings[posting.transaction].append(posting)
+    movements = {row.operation_id: row for row in order.movements if row.kind != Kind.REFUND_RETURNED}
+    returns = {row.operation_id: row for row in order.movements if row.kind == Kind.REFUND_RETURNED}
+    for operation in reversed(window.read_rows(timed, "at")):
+        movement = movements.get(operation.pk)
+        lines = postings[movement.pk] if movement else []
+        yield _operation_entry(checkout, operation, lines, is_returned=operation.pk in returns)
+    for row in returns.values():
+        yield _return_entry(checkout, row, postings[row.pk])
     for dispute in order.disputes:
-        yield from _dispute_entries(order, dispute, posted)
+        yield from _dispute_entries(order, dispute, postings)
     for booking in order.bookings:
-        yield _booking_entry(checkout, booking, posted[booking.pk])
+        yield _booking_entry(checkout, booking, postings[booking.pk])
 
 
-def _posting_entry(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
-    """Return the entry for postings that the bank or an operator has caused, not a request of the service."""
-    said = f"{text} {_postings_sentence(lines)}".strip()
-    return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
+def _posting_entry(
+    at: datetime, title: str, postings: Sequence[Posting], text: str = "", **facts: Any
+) -> Entry:
+    """Return the entry of postings that the bank or an operator caused, without a request of the service."""
+    full_text = f"{text} {_postings_sentence(postings)}".strip()
+    return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=full_text, facts=facts)
 
 
-def _return_entry(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> Entry:
+def _return_entry(checkout: Checkout, row: Movement, postings: Sequence[Posting]) -> Entry:
     """Return the entry of a settled refund that was returned, at the time when we learned of it."""
     amount, reason = (
         money.display(row.amount, checkout.currency),
@@ -106,32 +108,32 @@ def _return_entry(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -
     )
     title = f"The refund of {amount} to {_whose_card(row.payment)} was returned"
     facts: dict[str, Any] = {"operation": str(row.operation_id), "amount": row.amount, "reason": reason}
-    entry = _posting_entry(row.recorded_at, title, lines, reasons.reason_text(reason), **facts)
+    entry = _posting_entry(row.recorded_at, title, postings, reasons.reason_text(reason), **facts)
     return replace(entry, tone="stop", icon="alert")
 
 
-def _dispute_entries(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
+def _dispute_entries(order: Order, dispute: Dispute, postings: PostingsByTransaction) -> Iterator[Entry]:
     """Yield the entries of a dispute: its opening, each later movement of its money, and its decision."""
     amount = money.display(dispute.amount, order.checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
-    at_once: dict[datetime | None, list[Posting]] = {dispute.created_at: [], dispute.closed_at: []}
+    postings_at: dict[datetime | None, list[Posting]] = {dispute.created_at: [], dispute.closed_at: []}
     for row in order.movements:
         if row.dispute_id != dispute.pk:
             continue
-        if row.recorded_at in at_once:
-            at_once[row.recorded_at] += posted[row.pk]
+        if row.recorded_at in postings_at:
+            postings_at[row.recorded_at] += postings[row.pk]
         else:
-            yield _posting_entry(row.recorded_at, _later_movement_title(row), posted[row.pk], **facts)
-    # The entry has the colour of something that waits, because the dispute waits for an answer.
-    opened, first = disputed.dispute_title(dispute), at_once[dispute.created_at]
-    entry = _posting_entry(dispute.created_at, opened, first, DISPUTE_TEXT, **facts)
+            yield _posting_entry(row.recorded_at, _later_movement_title(row), postings[row.pk], **facts)
+    # The tone is `held`, the colour of entries that wait, because the dispute waits for an answer.
+    title, first_postings = disputed.dispute_title(dispute), postings_at[dispute.created_at]
+    entry = _posting_entry(dispute.created_at, title, first_postings, DISPUTE_TEXT, **facts)
     yield replace(entry, tone="held", icon="alert")
     if dispute.closed_at is not None:
         tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")
-        decided = f"The dispute over {amount} is {dispute.status}"
+        title = f"The dispute over {amount} is {dispute.status}"
         facts |= {"status": dispute.status}
         yield replace(
-            _posting_entry(dispute.closed_at, decided, at_once[dispute.closed_at], **facts),
+            _posting_entry(dispute.closed_at, title, postings_at[dispute.closed_at], **facts),
             tone=tone,
             icon=icon,
         )
@@ -145,14 +147,14 @@ def _later_movement_title(row: Movement) -> str:
     return f"{bank} took {amount} back"
 
 
-def _booking_entry(checkout: Checkout, booking: Booking, lines: Sequence[Posting]) -> Entry:
+def _booking_entry(checkout: Checkout, booking: Booking, postings: Sequence[Posting]) -> Entry:
     """Return the entry of a booking or of its reversal."""
     amount = money.display(abs(booking.amount), checkout.currency)
     title = BOOKING_TITLES[booking.kind][booking.reverses_id is not None]
     return _posting_entry(
         booking.created_at,
         title.format(amount=amount, card=_whose_card(booking.payment)),
-        lines,
+        postings,
         booking=str(booking.pk),
         booking_kind=booking.kind,
         amount=booking.amount,
@@ -160,57 +162,57 @@ def _booking_entry(checkout: Checkout, booking: Booking, lines: Sequence[Posting
 
 
 def _operation_entry(
-    checkout: Checkout, operation: Operation, posted: Sequence[Posting], *, has_come_back: bool
+    checkout: Checkout, operation: Operation, postings: Sequence[Posting], *, is_returned: bool
 ) -> Entry:
     has_failed = operation.state in (State.DECLINED, State.FAILED)
-    taken = (
+    source = (
         f"Taken from {_whose_card(operation.payment)}." if operation.kind == Operation.Kind.CAPTURE else ""
     )
-    text = _operation_text(operation, posted, has_come_back=has_come_back)
+    text = _operation_text(operation, postings, is_returned=is_returned)
     is_stopped = has_failed and operation.reason not in NOT_CARRIED_OUT
     return Entry(
-        part_of="" if has_come_back else _parent_key(checkout, operation),
-        as_part=f"{taken} {text}".strip(),
+        part_of="" if is_returned else _parent_key(checkout, operation),
+        as_part=f"{source} {text}".strip(),
         at=operation.ended_at or operation.created_at,
         kind="bank",
         tone="stop" if is_stopped else "still" if operation.state in Operation.ENDED else "move",
         icon="bank",
         title=_operation_title(checkout, operation),
         text=text,
-        facts=_operation_facts(operation, posted),
+        facts=_operation_facts(operation, postings),
     )
 
 
 def _operation_title(checkout: Checkout, operation: Operation) -> str:
-    going, done = OUTSIDE if operation.purpose == Purpose.OUTSIDE else BANK[operation.kind]
+    open_title, done_title = OUTSIDE if operation.purpose == Purpose.OUTSIDE else BANK[operation.kind]
     facts = {
         "amount": money.display(operation.amount, checkout.currency),
         "card": _whose_card(operation.payment),
     }
     if operation.state == State.SUCCEEDED:
-        return done.format(**facts)
+        return done_title.format(**facts)
     if operation.state == State.DECLINED:
-        return f"{going.format(**facts)}: declined"
+        return f"{open_title.format(**facts)}: declined"
     if operation.state == State.FAILED:
-        return f"{going.format(**facts)}: {NOT_CARRIED_OUT.get(operation.reason, ('failed',))[0]}"
-    return going.format(**facts)
+        return f"{open_title.format(**facts)}: {NOT_CARRIED_OUT.get(operation.reason, ('failed',))[0]}"
+    return open_title.format(**facts)
 
 
-def _operation_text(operation: Operation, posted: Sequence[Posting], *, has_come_back: bool) -> str:
-    """Return sentences about an operation: why it failed or what its current state is, and its postings.
+def _operation_text(operation: Operation, postings: Sequence[Posting], *, is_returned: bool) -> str:
+    """Return the reason for an operation's failure or its current state in words, and its postings.
 
     If a refund was returned, the reason is left out here, because a separate entry reports it.
     """
-    reason = "" if has_come_back else operation.reason
+    reason = "" if is_returned else operation.reason
     _, not_carried_out = NOT_CARRIED_OUT.get(reason, ("", ""))
     text = not_carried_out or reasons.reason_text(reason) or UNDER_WAY.get(State(operation.state), "")
-    if any(line.account == Account.MERCHANT for line in posted):
-        text = f"{text} {_postings_sentence(posted)}".strip()
+    if any(line.account == Account.MERCHANT for line in postings):
+        text = f"{text} {_postings_sentence(postings)}".strip()
     return text
 
 
 def _parent_key(checkout: Checkout, operation: Operation) -> str:
-    """Return the key of the other entry that reports this operation, or "" if none does."""
+    """Return the key of the entry that reports this operation as a part of it, or "" if it has its own entry."""
     has_failed = operation.state == State.FAILED
     if operation.kind == Operation.Kind.REFUND:
         is_all = operation.amount == checkout.amount and operation.refund_uuid
@@ -224,7 +226,7 @@ def _parent_key(checkout: Checkout, operation: Operation) -> str:
     return STATE_AFTER[operation.kind] if operation.payment_id == checkout.payment_id else ""
 
 
-def _operation_facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
+def _operation_facts(operation: Operation, postings: Sequence[Posting]) -> dict[str, Any]:
     return {
         "operation": str(operation.pk),
         "operation_kind": operation.kind,
@@ -233,27 +235,26 @@ def _operation_facts(operation: Operation, posted: Sequence[Posting]) -> dict[st
         "amount": operation.amount,
         "attempts": operation.attempts,
         "provider_reference": operation.reference or None,
-        "postings": [{"account": line.account, "amount": line.amount} for line in posted],
+        "postings": [{"account": line.account, "amount": line.amount} for line in postings],
     }
 
 
-def _postings_sentence(posted: Sequence[Posting]) -> str:
+def _postings_sentence(postings: Sequence[Posting]) -> str:
     """Return the postings of transactions as a sentence, or "" if they cancel each other out."""
     sums: dict[str, int] = {}
-    for line in posted:
+    for line in postings:
         sums[line.account] = sums.get(line.account, 0) + line.amount
-    taken = {account: amount for account, amount in sums.items() if amount > 0}
-    given = {account: amount for account, amount in sums.items() if amount < 0}
-    if not taken:
+    origins = {account: amount for account, amount in sums.items() if amount > 0}
+    destinations = {account: amount for account, amount in sums.items() if amount < 0}
+    if not origins:
         return ""
-    currency = posted[0].currency
-    if len(taken) == len(given) == 1:
-        ((origin, amount),) = taken.items()
-        (to,) = given
-        return (
-            f"Posted: {money.display(amount, currency)} from {_account_name(origin)} to {_account_name(to)}."
-        )
-    return f"Posted: from {_sides_words(taken, currency)}, to {_sides_words(given, currency)}."
+    currency = postings[0].currency
+    if len(origins) == len(destinations) == 1:
+        ((origin, amount),) = origins.items()
+        (destination,) = destinations
+        names = f"from {_account_name(origin)} to {_account_name(destination)}"
+        return f"Posted: {money.display(amount, currency)} {names}."
+    return f"Posted: from {_sides_words(origins, currency)}, to {_sides_words(destinations, currency)}."
 
 
 def _sides_words(sums: dict[str, int], currency: str) -> str:

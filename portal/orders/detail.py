@@ -15,7 +15,7 @@ from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
 from webhooks.models import Subscription
 
-# States of an operation that the bank has not confirmed to have received.
+# States of an operation for which the bank has not confirmed the receipt.
 NOT_RECEIVED = (Operation.State.PLANNED, *Operation.OPEN)
 MAX_REFUNDS = 50  # the newest refunds are shown; the timeline has all of them
 
@@ -23,24 +23,24 @@ MAX_REFUNDS = 50  # the newest refunds are shown; the timeline has all of them
 def order_context(order: Order) -> dict[str, Any]:
     """Return the context of the order's page, without the timeline."""
     checkout = order.checkout
-    found = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
-    came_back = _returned_amount(order)
+    newest_refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
+    returned_amount = _returned_amount(order)
     is_taken_back = any(row.status != Dispute.Status.WON for row in order.disputes)
-    contested = disputed.is_fully_disputed(order.disputes, checkout)
-    is_elsewhere = (is_taken_back and not contested) or _is_money_elsewhere(order, came_back)
+    is_contested = disputed.is_fully_disputed(order.disputes, checkout)
+    is_elsewhere = (is_taken_back and not is_contested) or _is_money_elsewhere(order, returned_amount)
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "refundable": money.display(outside_actions.refundable_amount(order), checkout.currency),
         "badge": badges.of_checkout(checkout),
-        "place": "" if is_elsewhere else "hold" if contested else _place_of_money(checkout),
-        "contested": contested,
+        "place": "" if is_elsewhere else "hold" if is_contested else _place_of_money(checkout),
+        "contested": is_contested,
         "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split_sums(order),
-        "refunds": [_refund_fields(checkout, refund) for refund in found],
-        "failed_refund": _failed_refund(checkout, found),
-        **_return_context(order, came_back),
+        "refunds": [_refund_fields(checkout, refund) for refund in newest_refunds],
+        "failed_refund": _failed_refund(checkout, newest_refunds),
+        **_return_context(order, returned_amount),
         "notes": order.notes,
         **_bank_context(order),
         **_hold_and_advice(order),
@@ -49,7 +49,7 @@ def order_context(order: Order) -> dict[str, Any]:
 
 
 def _bank_context(order: Order) -> dict[str, Any]:
-    """Return the disputes, the actions outside the service, the bank's receipt of a refund, and our address."""
+    """Return the disputes, the actions outside the service, the bank's answer to a refund, and our address."""
     return {
         "bank_has": _refund_progress(order) if order.checkout.status == Status.REFUNDING else "",
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
@@ -59,18 +59,18 @@ def _bank_context(order: Order) -> dict[str, Any]:
     }
 
 
-def _is_money_elsewhere(order: Order, came_back: int) -> bool:
+def _is_money_elsewhere(order: Order, returned_amount: int) -> bool:
     """Return whether the money is neither held, nor at the shop, nor back on the card.
 
-    This is the case if a refund was returned, or if a refund was made or settled outside the service.
+    This is the case after a returned refund, and after a refund made or settled outside the service.
     """
-    has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
+    has_returned_refund = bool(returned_amount) and order.checkout.status == Status.REFUNDED
     is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
-    return has_come_back or is_settled or bool(outside_actions.outside_refund_sums(order))
+    return has_returned_refund or is_settled or bool(outside_actions.outside_refund_sums(order))
 
 
 def _refund_progress(order: Order) -> str:
-    """Return what the bank has done with a refund that is on its way."""
+    """Return the bank's answer to a refund that is on its way, in words."""
     if order.has_refused_part:
         return "refused a part of it"
     parts = Operation.objects.filter(
@@ -81,7 +81,7 @@ def _refund_progress(order: Order) -> str:
 
 
 def _returned_amount(order: Order) -> int:
-    """Return how much money of returned refunds was not refunded again yet, in minor units."""
+    """Return the sum of the returned refunds that were not refunded again yet, in minor units."""
     if order.accounts is None:
         return 0
     if order.checkout.status == Status.REFUNDED:
@@ -89,51 +89,51 @@ def _returned_amount(order: Order) -> int:
     return sum(part.outstanding for part in order.accounts.parts.values())
 
 
-def _return_context(order: Order, came_back: int) -> dict[str, Any]:
+def _return_context(order: Order, returned_amount: int) -> dict[str, Any]:
     """Return the returned amount, the badge for it, and whether the merchant's balance has the amount for now."""
     with_merchant = -sum(line.amount for line in order.postings if line.account == Posting.Account.MERCHANT)
     is_refunded = order.checkout.status == Status.REFUNDED
     return {
-        "came_back": money.display(came_back, order.checkout.currency) if came_back else "",
-        "returned_badge": badges.REFUND_RETURNED if came_back and is_refunded else None,
-        "is_return_in_balance": is_refunded and with_merchant >= came_back > 0,
+        "came_back": money.display(returned_amount, order.checkout.currency) if returned_amount else "",
+        "returned_badge": badges.REFUND_RETURNED if returned_amount and is_refunded else None,
+        "is_return_in_balance": is_refunded and with_merchant >= returned_amount > 0,
     }
 
 
 def _allowed_actions(order: Order) -> dict[str, bool]:
-    """Return what a person may do now, and whether the page refreshes automatically."""
+    """Return the actions that are possible now, and whether the page refreshes automatically."""
     is_disputed = bool(order.disputes) and refunds.dispute_blocking_refund(order.checkout) is not None
     actions = current_checkouts.available_actions(
         order.checkout, open_kind=order.open_kind, is_disputed=is_disputed
     )
-    is_asked = order.checkout.status == Status.CREATED and order.open_kind is not None
+    is_authorizing = order.checkout.status == Status.CREATED and order.open_kind is not None
     return {
         "can_cancel": "cancel" in actions,
         "can_refund": "refund" in actions,
-        "is_live": is_asked or order.checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
+        "is_live": is_authorizing or order.checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }
 
 
 def _hold_and_advice(order: Order) -> dict[str, Any]:
     """Return the time left to capture a held order, and advice about its capture or its event.
 
-    Both are None for other orders. While a capture is open, there is no time left to show. For a voided order,
-    `has_endpoint` says whether the merchant has an endpoint now.
+    Both are None for other orders. While a capture is open, the time left is None too. For a voided order,
+    `has_endpoint` is true if the merchant has an endpoint now. It is true for all other orders.
     """
     is_being_captured = order.open_kind == Operation.Kind.CAPTURE
-    hold = None if is_being_captured else _hold_left(order.checkout)
+    hold = None if is_being_captured else _time_left(order.checkout)
     endpoints = Subscription.objects.filter(merchant=order.checkout.merchant_id, ended_at=None)
     has_endpoint = order.checkout.status != Status.VOIDED or endpoints.exists()
     return {"has_endpoint": has_endpoint, "hold": hold, "advice": endpoint_advice.advice_for(order)}
 
 
-def _hold_left(checkout: Checkout) -> dict[str, Any] | None:
+def _time_left(checkout: Checkout) -> dict[str, Any] | None:
     """Return the time left to capture a held order, in seconds and as minutes:seconds; None for others."""
     if checkout.status != Status.AUTHORIZED or not (checkout.authorized_at and checkout.capture_before):
         return None
-    left = max(0, round((checkout.capture_before - current_checkouts.read_at(checkout)).total_seconds()))
+    seconds = max(0, round((checkout.capture_before - current_checkouts.read_at(checkout)).total_seconds()))
     span = round((checkout.capture_before - checkout.authorized_at).total_seconds())
-    return {"left": left, "span": span, "clock": f"{left // 60}:{left % 60:02}"}
+    return {"left": seconds, "span": span, "clock": f"{seconds // 60}:{seconds % 60:02}"}
 
 
 def _place_of_money(checkout: Checkout) -> str:
@@ -146,7 +146,7 @@ def _place_of_money(checkout: Checkout) -> str:
 
 
 def _split_sums(order: Order) -> dict[str, Any] | None:
-    """Return how many mates there are and have paid, and the sums of their shares; None without mates.
+    """Return how many mates an order has, how many have paid, and the sums of their shares; None without mates.
 
     Names and phone numbers are left out.
     """
@@ -154,16 +154,16 @@ def _split_sums(order: Order) -> dict[str, Any] | None:
         return None
     checkout, shares = order.checkout, order.shares
     paid = [share for share in shares if share.paid_at is not None]
-    back = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
-    back += sum(order.reimbursed_amounts.values())
-    asked = sum(share.amount for share in shares)
+    reimbursed = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
+    reimbursed += sum(order.reimbursed_amounts.values())
+    requested = sum(share.amount for share in shares)
     cards = order.accounts.cards.values() if order.accounts else ()
     disputed_amount = sum(card.disputed for card in cards if card.payment.kind == Payment.Kind.SHARE)
     return {
         "count": len(shares),
         "paid": len(paid),
-        "asked_amount": money.display(asked, checkout.currency),
-        "back_amount": money.display(back, checkout.currency),
+        "asked_amount": money.display(requested, checkout.currency),
+        "back_amount": money.display(reimbursed, checkout.currency),
         "disputed_amount": money.display(disputed_amount, checkout.currency) if disputed_amount else "",
     }
 
@@ -177,9 +177,9 @@ def _refund_fields(checkout: Checkout, refund: Refund) -> dict[str, Any]:
     }
 
 
-def _failed_refund(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] | None:
+def _failed_refund(checkout: Checkout, newest_refunds: list[Refund]) -> dict[str, Any] | None:
     """Return the latest refund if it failed, with the reason and whether a new refund can succeed."""
-    latest = refunds[0] if refunds and checkout.status == Status.CAPTURED else None
+    latest = newest_refunds[0] if newest_refunds and checkout.status == Status.CAPTURED else None
     if latest is None or latest.status != Refund.Status.FAILED:
         return None
     return {

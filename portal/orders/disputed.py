@@ -1,4 +1,4 @@
-"""A dispute as the merchant sees it: the payer's words, the deadline for an answer, and its status."""
+"""A dispute as the merchant sees it: the payer's reason, the deadline for an answer, and its status."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from portal import badges
 from portal.badges import Badge
 from portal.orders.entries import card_of
 
-# For each reason that the provider names, what the payer said to the bank, in the payer's words.
+# The sentence of the payer for each reason that the provider names.
 REASON_SENTENCES = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -37,14 +37,14 @@ ORDER_BADGES = {
 
 
 def payer_of(payment: Payment) -> str:
-    """Return who made a payment: "mate" if it paid a share, else "customer"."""
+    """Return the payer's role: "mate" if the payment is for a share, else "customer"."""
     return "mate" if payment.kind == Payment.Kind.SHARE else "customer"
 
 
 def dispute_title(row: Dispute) -> str:
-    """Return who disputes which amount, for the order's page."""
-    who = "A mate" if payer_of(row.payment) == "mate" else "The customer"
-    return f"{who} disputes {money.display(row.amount, row.payment.currency)}"
+    """Return a title for the order's page, such as "A mate disputes £20.00"."""
+    payer = "A mate" if payer_of(row.payment) == "mate" else "The customer"
+    return f"{payer} disputes {money.display(row.amount, row.payment.currency)}"
 
 
 def reason_in_words(row: Dispute) -> str:
@@ -59,7 +59,7 @@ def dispute_context(row: Dispute) -> dict[str, Any]:
     """Return a dispute's template context. It does not name the mate who disputes a share."""
     payer = payer_of(row.payment)
     send_by = row.respond_by if row.respond_by and row.respond_by > clock.now() else None
-    left = (timezone.localdate(send_by) - timezone.localdate()).days if send_by else None
+    days_left = (timezone.localdate(send_by) - timezone.localdate()).days if send_by else None
     return {
         "dispute": row,
         "badge": badges.DISPUTE[row.status],
@@ -71,11 +71,11 @@ def dispute_context(row: Dispute) -> dict[str, Any]:
         "told": reason_in_words(row),
         "where": MONEY_PLACES[Dispute.Status(row.status)].format(payer=payer),
         "send_by": send_by,
-        "days_left": left or None,
+        "days_left": days_left or None,
     }
 
 
 def is_fully_disputed(rows: Sequence[Dispute], checkout: Checkout) -> bool:
     """Return whether the order is captured, and its only dispute is open and for the whole amount."""
-    is_one = checkout.status == Status.CAPTURED and len(rows) == 1
-    return is_one and rows[0].status == Dispute.Status.OPEN and rows[0].amount == checkout.amount
+    is_single = checkout.status == Status.CAPTURED and len(rows) == 1
+    return is_single and rows[0].status == Dispute.Status.OPEN and rows[0].amount == checkout.amount

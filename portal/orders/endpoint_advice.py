@@ -1,4 +1,4 @@
-"""The advice for a held order whose capture is not decided, or whose event the endpoint has not accepted."""
+"""Advice for a held order with an open capture, or with an event that the endpoint has not accepted."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from webhooks.models import Delivery, EventType
 
 
 class Advice(NamedTuple):
-    """The problem, and what to do now."""
+    """The problem, and the remedy."""
 
     title: str
     text: str
@@ -23,24 +23,24 @@ class Advice(NamedTuple):
 def advice_for(order: Order) -> Advice | None:
     """Return advice for a held order with an open capture or an event that was not accepted, else None.
 
-    Without an open capture, it is also None while the event is being sent, and before its first attempt.
+    Without an open capture, the advice is also None before the event's first attempt and during each attempt.
     """
     checkout = order.checkout
     if checkout.status != Status.AUTHORIZED or checkout.capture_before is None:
         return None
     if order.open_kind == Operation.Kind.CAPTURE:
         return _open_capture_advice(checkout, time_of(checkout.capture_before))
-    told = [row for row in order.deliveries.values() if row.event_type == EventType.AUTHORIZED]
-    by_api = f"capture the order through the API by {time_of(checkout.capture_before)}"
-    if not told:
+    deliveries = [row for row in order.deliveries.values() if row.event_type == EventType.AUTHORIZED]
+    remedy = f"capture the order through the API by {time_of(checkout.capture_before)}"
+    if not deliveries:
         return Advice(
             "Your server gets no checkout.authorized for this hold",
-            _with_api_remedy("You had no endpoint for it when the hold began.", by_api),
+            _with_api_remedy("You had no endpoint for it when the hold began.", remedy),
         )
-    failing = told[0]
-    if failing.status == Delivery.Status.DELIVERED or not failing.attempt_count or failing.lease_token:
+    delivery = deliveries[0]
+    if delivery.status == Delivery.Status.DELIVERED or not delivery.attempt_count or delivery.lease_token:
         return None
-    return _failing_advice(failing, by_api)
+    return _failing_advice(delivery, remedy)
 
 
 def _open_capture_advice(checkout: Checkout, until: str) -> Advice:
@@ -53,24 +53,24 @@ def _open_capture_advice(checkout: Checkout, until: str) -> Advice:
     )
 
 
-def _failing_advice(delivery: Delivery, by_api: str) -> Advice:
-    made = delivery.attempt_count
+def _failing_advice(delivery: Delivery, remedy: str) -> Advice:
+    attempts = delivery.attempt_count
     next_at = delivery.next_attempt_at
     if next_at is None or not upcoming_entries.will_be_sent(delivery):
         return Advice(
             "checkout.authorized is not sent again",
-            _with_api_remedy(f"Your endpoint failed {_times_words(made)}.", by_api),
+            _with_api_remedy(f"Your endpoint failed {_times_words(attempts)}.", remedy),
         )
-    is_last = made + 1 >= retries.SCHEDULES[delivery.event_type].attempts
-    which = "last" if is_last else "next"
+    is_last = attempts + 1 >= retries.SCHEDULES[delivery.event_type].attempts
+    position = "last" if is_last else "next"
     return Advice(
-        f"Your endpoint has failed {_times_words(made)}",
-        f"The {which} attempt is at {time_of(next_at)}. Fix the endpoint before then, or {by_api}.",
+        f"Your endpoint has failed {_times_words(attempts)}",
+        f"The {position} attempt is at {time_of(next_at)}. Fix the endpoint before then, or {remedy}.",
     )
 
 
-def _with_api_remedy(what: str, by_api: str) -> str:
-    return f"{what} {by_api[:1].upper()}{by_api[1:]}, otherwise no money is taken."
+def _with_api_remedy(problem: str, remedy: str) -> str:
+    return f"{problem} {remedy[:1].upper()}{remedy[1:]}, otherwise no money is taken."
 
 
 def _times_words(count: int) -> str:

@@ -28,7 +28,7 @@ VERBS = {
     "read": "read the checkout",
 }
 REFUSED_FROM = 400  # the lowest status of a refused API call
-UNKNOWN_CODE = "outcome_unknown"  # the error of a call that ended before the bank answered
+UNKNOWN_CODE = "outcome_unknown"  # the error code of a call that ended before the bank answered
 OUTCOME_UNKNOWN = Badge("held", "alert", "Outcome unknown")
 CALL_TONES = {badges.ACCEPTED: "still", badges.REFUSED: "stop", OUTCOME_UNKNOWN: "held"}
 # The key of the entry for a failed refund. Entries of other states have the state as key, and those of shares
@@ -41,20 +41,16 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True)
 class Window:
-    """The range of rows to read for a page: the newest `maximum` rows, or the newest ones before a time."""
+    """The range of rows to read for a page: the newest `maximum` rows before a time, or of all if it is None."""
 
     before: datetime | None
     maximum: int
 
-    def of(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
+    def read_rows(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
         """Return the rows in this range, sorted by the column `key` with the newest first."""
         if self.before is not None:
             rows = rows.filter(**{f"{key}__lt": self.before})
         return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])
-
-    def has_all(self, found: Sequence[Model]) -> bool:
-        """Return whether `found`, the rows in this range, are all rows that exist."""
-        return self.before is None and len(found) < self.maximum
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ def _state_entry_words(order: Order, change: Change) -> tuple[str, str, str, str
 
 
 def _refund_sentence(order: Order, accepted: Change) -> str:
-    """Return the state of a refund that is on its way, or what was accepted if it has ended."""
+    """Return a sentence about a refund: its state while it is on its way, its destination after it has ended."""
     amount, to = money.display(order.checkout.amount, order.checkout.currency), _refund_destination(order)
     end = next((row for row in order.ends_of_refunds if row.created_at > accepted.created_at), None)
     if end is not None:
@@ -171,8 +167,8 @@ def verb_of(call: ApiCall) -> str:
     """Return a call's verb: "create", "capture", "cancel", "refund", "read", or the last word of its path."""
     if call.method == "GET":
         return "read"
-    last = call.path.rstrip("/").rpartition("/")[2]
-    return "create" if last == "checkouts" else last
+    last_word = call.path.rstrip("/").rpartition("/")[2]
+    return "create" if last_word == "checkouts" else last_word
 
 
 def badge_of_call(call: ApiCall) -> Badge:
@@ -186,13 +182,13 @@ def call_entries(calls: Iterable[ApiCall]) -> Iterator[Entry]:
     """Yield entries for the merchant's API calls, including refused ones."""
     for call in calls:
         verb = verb_of(call)
-        did = "created the checkout" if verb == "create" else VERBS.get(verb, f"called {verb}")
+        action = "created the checkout" if verb == "create" else VERBS.get(verb, f"called {verb}")
         yield Entry(
             at=call.created_at,
             kind="call",
             tone=CALL_TONES[badge_of_call(call)],
             icon="code",
-            title=f"You {did}, {call.status}" + (f" {call.error_code}" if call.error_code else ""),
+            title=f"You {action}, {call.status}" + (f" {call.error_code}" if call.error_code else ""),
             actor=f"client:{call.client_uuid}",
             request_id=call.request_id,
             facts={
@@ -208,7 +204,7 @@ def attempt_entries(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Deliv
     """Yield entries for webhook attempts with their responses. `deliveries` holds their deliveries by id."""
     for attempt in attempts:
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
-        said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
+        response = f"Your endpoint answered “{excerpt}”." if excerpt else ""
         has_reason = attempt.error_message and not attempt.http_status
         reason = f"{describe_error(attempt.error_message)}." if has_reason else ""
         yield Entry(
@@ -217,7 +213,7 @@ def attempt_entries(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Deliv
             tone="stop" if attempt.is_delivered is False else "still",
             icon="alert" if attempt.is_delivered is False else "send",
             title=f"Attempt {attempt.number} of {attempt.event_type}: {_attempt_outcome(attempt)}",
-            text=said or reason,
+            text=response or reason,
             link=f"{reverse('portal_delivery', args=[attempt.delivery_id])}?attempt={attempt.number}",
             facts={
                 "event_id": str(deliveries[attempt.delivery_id].event_id),
@@ -243,7 +239,7 @@ def _duration_words(milliseconds: int | None) -> str:
 
 
 def split_entries(order: Order) -> Iterator[Entry]:
-    """Yield entries for the split and for each paid share, with counts and amounts but no names."""
+    """Yield entries for the split and for each paid share, with counts and amounts but without names."""
     checkout, shares = order.checkout, order.shares
     if not shares:
         return
@@ -259,17 +255,17 @@ def split_entries(order: Order) -> Iterator[Entry]:
     )
     for share in shares:
         if share.paid_at:
-            has_reached = share.pk in order.reimbursed_amounts
-            yield _share_paid_entry(share, share.paid_at, checkout.currency, has_reached=has_reached)
+            is_reimbursed = share.pk in order.reimbursed_amounts
+            yield _share_paid_entry(share, share.paid_at, checkout.currency, is_reimbursed=is_reimbursed)
 
 
-def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str, *, has_reached: bool) -> Entry:
-    # This entry does not say that the share was refunded, because a later entry reports that.
-    goes = "goes back to"
-    if share.status == ShareStatus.REIMBURSED or has_reached:
-        goes = "went back to"
+def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str, *, is_reimbursed: bool) -> Entry:
+    # This entry does not report a refund of the share, because a later entry reports it.
+    verb = "goes back to"
+    if share.status == ShareStatus.REIMBURSED or is_reimbursed:
+        verb = "went back to"
     elif share.status == ShareStatus.REFUNDED:
-        goes = "was not passed on to"
+        verb = "was not passed on to"
     return Entry(
         at=at,
         kind="split",
@@ -277,7 +273,7 @@ def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str, *, has
         icon="check",
         key=str(share.pk),
         title=f"A mate paid {money.display(share.amount, currency)}",
-        text=f"It {goes} the lead’s card. Your amount does not change.",
+        text=f"It {verb} the lead’s card. Your amount does not change.",
         facts={"amount": share.amount},
     )
 

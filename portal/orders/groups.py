@@ -35,7 +35,7 @@ from portal.badges import Badge
 from portal.dashboard.stats import Picture, Slot
 from portal.orders.disputed import ORDER_BADGES
 
-LOOK_BACK = timedelta(days=90)  # the shares from which the times until the payment are counted
+LOOK_BACK = timedelta(days=90)  # the age of the oldest order that counts for the times until mates pay
 STEPS = {
     "an hour": timedelta(hours=1),
     "a day": timedelta(days=1),
@@ -45,8 +45,6 @@ STEPS = {
 ALL_PAID = Badge("done", "check", "All paid")
 COLLECTING = Badge("move", "ring", "Collecting")
 LINKS_ENDED = Badge("void", "clock", "Links ended")
-
-
 IS_SPLIT = Q(people__gt=1)
 
 
@@ -62,18 +60,19 @@ class Median(Aggregate):
 class GroupFigures:
     """The figures of a period. Amounts are in minor units of one currency.
 
-    - `captured`, `orders`: captured orders, and those of them that were split
-    - `asked`, `paid`: shares that mates were asked for, and those that were paid
-    - `asked_amount`, `paid_amount`: the sums of these shares, for `paid_amount` without refunded shares
+    - `captured`, `orders`: captured orders, and the split ones among them
+    - `shares`, `paid`: the mates' shares of the split orders, and the paid ones among them
+    - `share_amount`: the sum of all these shares
+    - `paid_amount`: the sum of the paid shares, without refunded ones
     - `opted_in`: mates who ticked the marketing box
     - `equal`: orders that were split equally
     """
 
     captured: int
     orders: int
-    asked: int
+    shares: int
     paid: int
-    asked_amount: int
+    share_amount: int
     paid_amount: int
     opted_in: int
     equal: int
@@ -93,18 +92,18 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
     is_paid = Q(paid_at__isnull=False)
     shares = PaymentRequest.objects.filter(checkout__in=orders)
     sums: dict[str, Any] = shares.aggregate(
-        asked=Count("pk"),
+        shares=Count("pk"),
         paid=Count("pk", filter=is_paid),
-        asked_amount=Sum("amount"),
+        share_amount=Sum("amount"),
         paid_amount=Sum("amount", filter=Q(status__in=SHARE_PAID)),
     )
     opted_in = OptIn.objects.filter(checkout_uuid__in=orders.values("pk"), share_uuid__isnull=False)
     return GroupFigures(
         # One statement counts both, so that no order is only in one of them.
         **captured.aggregate(captured=Count("pk"), orders=Count("pk", filter=IS_SPLIT)),
-        asked=sums["asked"],
+        shares=sums["shares"],
         paid=sums["paid"],
-        asked_amount=sums["asked_amount"] or 0,
+        share_amount=sums["share_amount"] or 0,
         paid_amount=sums["paid_amount"] or 0,
         opted_in=opted_in.values("share_uuid").distinct().count(),
         equal=_count_equal(orders, safe_answers.amount_rule(currency).step),
@@ -112,9 +111,9 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
 
 
 def _count_equal(orders: QuerySet[Checkout], step: int) -> int:
-    """Return how many of the orders were split equally: each mate has the same share, and the lead the rest.
+    """Return how many orders were split equally: each mate has the same share, and the lead has the rest.
 
-    The lead's part can be larger by the remainder of the division, which is less than `step` for each person.
+    The lead's part can be larger by the remainder of the division. It is less than `step` for each person.
     """
     current = Q(payment_requests__replaced_at=None)
     low = Min("payment_requests__amount", filter=current)
@@ -124,7 +123,7 @@ def _count_equal(orders: QuerySet[Checkout], step: int) -> int:
 
 
 def picture_of_shares(merchant: Merchant, picture: Picture) -> Picture:
-    """Return the picture with the shares by day or hour: paid ones as captured, the others as cancelled."""
+    """Return the picture with the shares by day or hour. Paid shares count as captured, others as cancelled."""
     begins = [slot.begin for slot in picture.slots]
     kind = "hour" if picture.range == "24h" else "day"
     orders = split_orders(merchant).filter(
@@ -132,29 +131,34 @@ def picture_of_shares(merchant: Merchant, picture: Picture) -> Picture:
     )
     rows = PaymentRequest.objects.filter(checkout__in=orders)
     by_slot = rows.annotate(slot=Trunc("checkout__created_at", kind, tzinfo=begins[0].tzinfo)).values("slot")
-    counts = by_slot.annotate(asked=Count("pk"), paid=Count("pk", filter=Q(paid_at__isnull=False)))
-    found = {row["slot"]: row for row in counts}
+    counts = by_slot.annotate(shares=Count("pk"), paid=Count("pk", filter=Q(paid_at__isnull=False)))
+    counts_by_slot = {row["slot"]: row for row in counts}
     slots = []
     for begin in begins:
-        row = found.get(begin, {"asked": 0, "paid": 0})
-        slots.append(Slot(begin, captured=row["paid"], cancelled=row["asked"] - row["paid"]))
+        row = counts_by_slot.get(begin, {"shares": 0, "paid": 0})
+        slots.append(Slot(begin, captured=row["paid"], cancelled=row["shares"] - row["paid"]))
     return replace(picture, slots=slots)
 
 
-def paid_within(merchant: Merchant) -> dict[str, Any]:
-    """Return which part of the ended shares was paid within each time, and the median time.
+def read_payment_times(merchant: Merchant) -> dict[str, Any]:
+    """Return the percentage of the ended shares that was paid within each time of STEPS, and the median time.
 
-    `steps` are pairs of the words for a time and the percentage of shares. It is empty without ended shares.
+    `steps` has pairs of the words for a time and the percentage. It is empty if no share has ended.
     """
     now = clock.now()
     orders = split_orders(merchant).filter(created_at__gte=now - LOOK_BACK, captured_at__isnull=False)
     ended = PaymentRequest.objects.filter(checkout__in=orders, expires_at__lte=now)
     waited = ExpressionWrapper(F("paid_at") - F("checkout__captured_at"), output_field=DurationField())
     ended = ended.annotate(waited=waited)
-    within = {f"step_{at}": Count("pk", filter=Q(waited__lte=step)) for at, step in enumerate(STEPS.values())}
-    found: dict[str, Any] = ended.aggregate(all=Count("pk"), median=Median("waited"), **within)
-    steps = [(name, round(100 * found[f"step_{at}"] / (found["all"] or 1))) for at, name in enumerate(STEPS)]
-    return {"steps": steps if found["all"] else [], "median": found["median"]}
+    within = {
+        f"step_{index}": Count("pk", filter=Q(waited__lte=step)) for index, step in enumerate(STEPS.values())
+    }
+    counts: dict[str, Any] = ended.aggregate(all=Count("pk"), median=Median("waited"), **within)
+    steps = [
+        (name, round(100 * counts[f"step_{index}"] / (counts["all"] or 1)))
+        for index, name in enumerate(STEPS)
+    ]
+    return {"steps": steps if counts["all"] else [], "median": counts["median"]}
 
 
 def wait_words(wait: timedelta) -> str:
@@ -169,16 +173,16 @@ def wait_words(wait: timedelta) -> str:
 
 
 def with_open_dispute(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Return the orders with the annotation that `badge_of` needs."""
+    """Add `has_open_dispute`, which `badge_of` needs, to each order."""
     return rows.annotate(has_open_dispute=Exists(disputes.open_disputes_of(OuterRef("pk"))))
 
 
 def badge_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Badge:
-    """Return the state of the group of a split order from a query `with_open_dispute`."""
+    """Return the badge for the state of a split order's group. The order was read `with_open_dispute`."""
     if checkout.status != Status.CAPTURED:
         return badges.of_checkout(checkout)
-    read: Any = checkout
-    if read.has_open_dispute:
+    annotated: Any = checkout
+    if annotated.has_open_dispute:
         return ORDER_BADGES[Dispute.Status.OPEN]
     if all(share.paid_at is not None for share in shares):
         return ALL_PAID
@@ -192,7 +196,7 @@ def amount_from_mates(shares: Sequence[PaymentRequest]) -> int:
 
 
 def all_paid_after(checkout: Checkout, shares: Sequence[PaymentRequest]) -> timedelta | None:
-    """Return the time from the capture until the last mate had paid, None unless all have paid."""
+    """Return the time from the capture until the last mate paid, or None unless all mates have paid."""
     times = [share.paid_at for share in shares if share.paid_at is not None]
     if checkout.captured_at is None or not times or len(times) < len(shares):
         return None

@@ -1,4 +1,4 @@
-"""Explains why a hold lapsed: the attempts, the responses to them, and whether a capture was tried.
+"""Explanations of a lapsed hold: the attempts, the responses to them, and the calls of capture.
 
 Rule portal.timeline.
 """
@@ -18,11 +18,11 @@ from portal.templatetags.portal import time_of
 from webhooks import lookup, retention
 from webhooks.models import Attempt, EventType
 
-MAX_ATTEMPTS = 20  # the attempts that are read at most: more than the retry schedule has
+MAX_ATTEMPTS = 20  # the maximum number of attempts to read; the retry schedule has fewer
 
 
 class RefusedCaptures(NamedTuple):
-    """A response to calls of capture before the hold ended, and how many calls got it."""
+    """A response to calls of capture before the hold ended, and the number of calls with this response."""
 
     status: int
     error_code: str
@@ -30,38 +30,40 @@ class RefusedCaptures(NamedTuple):
 
 
 def reason_of_lapse(checkout: Checkout) -> str:
-    """Return a sentence about why there was no capture in time, or "" if the hold did not lapse."""
+    """Return a sentence with the reason why no capture came in time, or "" if the hold did not lapse."""
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
-    told = _scheduled_attempts(checkout)
+    attempts = _scheduled_attempts(checkout)
     captures = ApiCall.objects.filter(
         merchant=checkout.merchant_id,
         checkout_uuid=checkout.pk,
         path__endswith="/capture",
         pk__range=partitions.ids_made_since(checkout.pk),
     )
-    late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
-    if called := _capture_calls_sentence(checkout, captures.filter(created_at__lt=checkout.voided_at)):
-        return f"{called}, so {ended}."
-    if not told:
+    late_capture = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
+    if calls := _capture_calls_sentence(checkout, captures.filter(created_at__lt=checkout.voided_at)):
+        return f"{calls}, so {ended}."
+    if not attempts:
         return _missing_attempt_reason(checkout, checkout.voided_at, ended)
-    sent = f"We sent checkout.authorized at {time_of(told[0].started_at)}."
-    if any(attempt.is_delivered for attempt in told) and late is None:
-        return f"{sent} Your endpoint answered {_answers_sentence(told)}, but no capture came, so {ended}."
-    came = "and no capture came, so"
-    if late:
-        came = f"and its capture came at {time_of(late.created_at)}, too late:"
-    return f"{sent} Your endpoint answered {_answers_sentence(told)} {came} {ended}."
+    sent = f"We sent checkout.authorized at {time_of(attempts[0].started_at)}."
+    if any(attempt.is_delivered for attempt in attempts) and late_capture is None:
+        return (
+            f"{sent} Your endpoint answered {_answers_sentence(attempts)}, but no capture came, so {ended}."
+        )
+    ending = "and no capture came, so"
+    if late_capture:
+        ending = f"and its capture came at {time_of(late_capture.created_at)}, too late:"
+    return f"{sent} Your endpoint answered {_answers_sentence(attempts)} {ending} {ended}."
 
 
 def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
-    """Return a sentence about the calls of capture and our responses, or "" if there was no call."""
-    if refused := _refused_captures(captures):
-        if any(one.status == 504 for one in refused):
+    """Return the start of a sentence about the calls of capture and our responses, or "" without a call."""
+    if responses := _refused_captures(captures):
+        if any(response.status == 504 for response in responses):
             return "Your server called capture in time, but the bank did not answer"
-        codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
-        tries = f"{_times_words(sum(one.times for one in refused))} with {codes}"
+        codes = ", ".join(f"{response.status} {response.error_code}".strip() for response in responses)
+        tries = f"{_times_words(sum(response.times for response in responses))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted"
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
         # The log of the calls is already deleted, so their responses are unknown.
@@ -70,13 +72,13 @@ def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> 
 
 
 def _refused_captures(captures: QuerySet[ApiCall]) -> list[RefusedCaptures]:
-    alike = captures.values("status", "error_code")
-    counted = alike.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
+    responses = captures.values("status", "error_code")
+    counted = responses.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
     return [RefusedCaptures(row["status"], row["error_code"], row["times"]) for row in counted]
 
 
 def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str) -> str:
-    """Return why a hold ended for which no attempt to notify the merchant is found, as a sentence."""
+    """Return a sentence with the reason for a lapse if the database has no attempt to notify the merchant."""
     if (checkout.authorized_at or voided_at) < retention.events_kept_since():
         return f"No capture came, so {ended}. The log of that time is no longer kept."
     events = lookup.events_about(checkout.pk).filter(type=EventType.AUTHORIZED).values_list("pk", flat=True)
@@ -91,12 +93,12 @@ def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str)
 def _scheduled_attempts(checkout: Checkout) -> Sequence[Attempt]:
     """Return the scheduled attempts of checkout.authorized, oldest first."""
     rows = lookup.attempts_about(checkout.pk).filter(merchant=checkout.merchant_id)
-    own = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
-    return list(own[:MAX_ATTEMPTS])
+    scheduled = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
+    return list(scheduled[:MAX_ATTEMPTS])
 
 
-def _answers_sentence(told: Sequence[Attempt]) -> str:
-    counted = Counter(str(attempt.http_status or "nothing") for attempt in told)
+def _answers_sentence(attempts: Sequence[Attempt]) -> str:
+    counted = Counter(str(attempt.http_status or "nothing") for attempt in attempts)
     parts = [answer if times == 1 else f"{answer} {_times_words(times)}" for answer, times in counted.items()]
     return ", then ".join(parts)
 

@@ -32,17 +32,19 @@ OUTSIDE_ACTION_KINDS = (
 
 
 def _open_actions_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
-    """Return a subquery for the actions that were taken on an order outside the service.
+    """Return a subquery for the actions on an order outside the service that no operator has closed.
 
-    Actions that an operator has closed are left out. Each action has `kind`, `facts` and `at`.
+    Each action has `kind`, `facts` and `at`.
     """
     rows = Discrepancy.objects.filter(kind__in=OUTSIDE_ACTION_KINDS, closed_at=None, merchant=merchant)
-    of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
-    told = JSONObject(kind="kind", facts="facts", at="created_at")
-    return ArraySubquery(of_order.order_by("created_at").values(told=told))
+    of_order = rows.annotate(checkout_text=KeyTextTransform("checkout", "facts")).filter(
+        checkout_text=Cast(checkout, TextField())
+    )
+    action = JSONObject(kind="kind", facts="facts", at="created_at")
+    return ArraySubquery(of_order.order_by("created_at").values(action=action))
 
 
-_ONE = Prepared(
+_ORDER_QUERY = Prepared(
     lambda pk, merchant: current_checkouts.with_read_at(
         open_operations.with_open_kind(
             settling.with_needs_accounts(
@@ -50,7 +52,7 @@ _ONE = Prepared(
                 .with_bill()
                 .select_related("merchant", "payment")
             )
-        ).annotate(acts=_open_actions_on(OuterRef("pk"), OuterRef("merchant")))
+        ).annotate(outside_actions=_open_actions_on(OuterRef("pk"), OuterRef("merchant")))
     ),
     UUID,
     UUID,
@@ -66,45 +68,49 @@ class Order:
     @property
     def open_kind(self) -> str | None:
         """The kind of the order's open card operation; None if no operation is open."""
-        read: Any = self.checkout
-        kind: str | None = read.open_kind
+        annotated: Any = self.checkout
+        kind: str | None = annotated.open_kind
         return kind
 
     @property
-    def acts(self) -> list[dict[str, Any]]:
-        """The actions that were taken on the order outside the service and that no operator has closed.
+    def outside_actions(self) -> list[dict[str, Any]]:
+        """The actions on the order outside the service that no operator has closed.
 
-        Each has `kind`, `facts`, and `at`: the time at which we learned of it.
+        Each action has `kind`, `facts`, and `at`: the time at which we learned of it.
         """
-        read: Any = self.checkout
-        acts: list[dict[str, Any]] = read.acts
-        return acts
+        annotated: Any = self.checkout
+        actions: list[dict[str, Any]] = annotated.outside_actions
+        return actions
 
     @cached_property
     def shares(self) -> list[PaymentRequest]:
-        """The shares that the mates were asked for; an empty list if there are no mates."""
+        """The mates' shares; an empty list if the order has no mates."""
         return list(PaymentRequest.objects.filter(checkout=self.checkout)) if self.checkout.has_mates else []
 
     @cached_property
     def reimbursed_amounts(self) -> dict[UUID, int]:
-        """The amount that the lead's card got for each share whose status does not show it, by the share's id.
+        """The amounts that the lead's card got for shares whose status does not show it, by the share's id.
 
         Such a share was refunded later, or is disputed.
         """
         paid = [share for share in self.shares if share.status == ShareStatus.PAID] if self.accounts else []
-        given = {share.pk: self.accounts.reimbursement(share)[1].received for share in paid if self.accounts}
-        return self._reimbursed_before_refund() | {share: amount for share, amount in given.items() if amount}
+        reimbursed = {
+            share.pk: self.accounts.reimbursement(share)[1].received for share in paid if self.accounts
+        }
+        return self._reimbursed_before_refund() | {
+            share: amount for share, amount in reimbursed.items() if amount
+        }
 
     def _reimbursed_before_refund(self) -> dict[UUID, int]:
         refunded = [share.pk for share in self.shares if share.status == ShareStatus.REFUNDED]
         if not refunded:
             return {}
-        given = Operation.objects.filter(
+        reimbursements = Operation.objects.filter(
             share_uuid__in=refunded,
             purpose=Operation.Purpose.REIMBURSEMENT,
             state=Operation.State.SUCCEEDED,
         )
-        return dict(given.values_list("share_uuid").annotate(Sum("amount")))
+        return dict(reimbursements.values_list("share_uuid").annotate(Sum("amount")))
 
     @cached_property
     def ends_of_refunds(self) -> list[Change]:
@@ -114,7 +120,7 @@ class Order:
 
     @cached_property
     def has_refused_part(self) -> bool:
-        """Whether the bank has refused a part of the refund, and has not got that part again since."""
+        """Whether the bank has refused a part of the refund, and we have not sent that part again since."""
         parts = Operation.objects.filter(
             payment__checkout_uuid=self.checkout.pk, purpose=Operation.Purpose.REFUND_PART
         )
@@ -130,12 +136,12 @@ class Order:
 
     @cached_property
     def accounts(self) -> Accounts | None:
-        """The sum that each card bears; None if it follows from the statuses of the order and its shares."""
+        """The amount that each card bears; None if it follows from the statuses of the order and its shares."""
         return settling.read_accounts_unlocked(self.checkout)
 
     @cached_property
     def movements(self) -> list[Movement]:
-        """The movements at the provider, oldest first, with their payments and their causes."""
+        """The movements at the provider, oldest first, with their payments, operations and disputes."""
         rows = Movement.objects.filter(checkout_uuid=self.checkout.pk)
         return list(rows.select_related("payment", "operation", "dispute").order_by("recorded_at", "pk"))
 
@@ -167,8 +173,11 @@ class Order:
 
 
 def read_order(merchant: Merchant, checkout_uuid: UUID) -> Order:
-    """Return the merchant's order in its current state. Raises Http404, also for another merchant's order."""
+    """Return the merchant's order in its current state.
+
+    Raise Http404 for an unknown order and for another merchant's order.
+    """
     try:
-        return Order(current_checkouts.read_one(_ONE, checkout_uuid, merchant.pk))
+        return Order(current_checkouts.read_one(_ORDER_QUERY, checkout_uuid, merchant.pk))
     except Checkout.DoesNotExist:
         raise Http404 from None

@@ -1,4 +1,4 @@
-"""Actions that were taken on an order outside this service, and what the merchant should do about them."""
+"""Actions on an order outside this service, with advice for the merchant."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -33,8 +33,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         " gets the money back.",
     ),
 }
-# The text if a different amount than the order's was captured outside the service. The service does not count
-# this as the order's capture, so a capture by the merchant would not find the money.
+# The text after a capture of a different amount outside the service. The service does not count it as the
+# order's capture, so a capture by the merchant would not find the money.
 OTHER_AMOUNT_TEXT = (
     "The customer has been charged, but not the order’s amount. A capture would not use that money. Do not fulfil the"
     " order. Cancel it. We make sure that the customer gets the money back."
@@ -53,22 +53,22 @@ class DescribedAction(NamedTuple):
 
 
 def open_actions(order: Order) -> list[DescribedAction]:
-    """Return texts about the actions on an order outside the service that are not closed.
+    """Return the title and the text of each open action on an order outside the service.
 
     Rule portal.outside.
     """
-    return [_describe_action(order, act["kind"], act["facts"]) for act in order.acts]
+    return [_describe_action(order, action["kind"], action["facts"]) for action in order.outside_actions]
 
 
 def action_entries(order: Order) -> Iterator[Entry]:
     """Yield the open actions as entries of the timeline, at the times when we learned of them."""
-    for act in order.acts:
+    for action in order.outside_actions:
         yield Entry(
-            at=datetime.fromisoformat(act["at"]),
+            at=datetime.fromisoformat(action["at"]),
             kind="bank",
             tone="held",
             icon="alert",
-            title=_action_title(act["kind"], act["facts"]),
+            title=_action_title(action["kind"], action["facts"]),
             text="This entry has the time at which we learned of it.",
         )
 
@@ -93,7 +93,7 @@ def _action_title(kind: str, facts: Mapping[str, Any]) -> str:
 
 
 def outside_refund_sums(order: Order) -> dict[str, str]:
-    """Return how much of a captured order was refunded in the bank's dashboard, and how much is left.
+    """Return the amount of a captured order that was refunded in the bank's dashboard, and the remaining amount.
 
     The result is empty for other orders, and if no money was refunded there.
     """

@@ -7,5 +7,5 @@ __all__ = ["can_succeed_again", "reason_text"]
 
 
 def can_succeed_again(reason: str | None) -> bool:
-    """Return whether a refused refund can succeed if it is sent again: the card can still take the money."""
+    """Return whether the card can still take the money of a refused refund, so that another refund can succeed."""
     return reason not in CARD_CANNOT_TAKE_IT

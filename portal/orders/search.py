@@ -21,7 +21,7 @@ from portal.dashboard import merchant_tasks
 
 Row = TypeVar("Row", bound=Model)
 
-MAX_MATCHES = 1000  # the maximum number of rows found for each kind of id that the text could be
+MAX_MATCHES = 1000  # the maximum number of matching rows for each kind of id that the text could be
 MAX_TEXT = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
@@ -73,15 +73,15 @@ class Filters(Days):
         raise forms.ValidationError("Write an amount, such as 20.00.")
 
     def clean(self) -> dict[str, Any]:
-        found: dict[str, Any] = super().clean() or {}
-        since, until = found.get("since"), found.get("until")
+        values: dict[str, Any] = super().clean() or {}
+        since, until = values.get("since"), values.get("until")
         if since and until and since > until:
             self.add_error("until", "This day is before the first day.")
-        return found
+        return values
 
 
-def typed(form: forms.Form) -> dict[str, str]:
-    """Return the values of a valid form's filters as texts for the audit log, without empty filters."""
+def filter_texts(form: forms.Form) -> dict[str, str]:
+    """Return the filters of a valid form as texts for the audit log, without empty filters."""
     return {name: str(value) for name, value in form.cleaned_data.items() if value}
 
 
@@ -93,44 +93,47 @@ class Chip:
     parts: dict[str, str]
 
 
-def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
+def find_checkouts(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Checkout]:
     """Return the merchant's checkouts that match the cleaned filters, unordered."""
     rows = Checkout.objects.filter(merchant=merchant)
-    if asked.get("q"):
-        rows = rows.filter(pk__in=_matching_checkouts(merchant, asked["q"].strip()))
-    if asked.get("state"):
-        rows = rows.filter(_state_condition(merchant, asked["state"]))
-    if asked.get("at_least"):
-        rows = rows.filter(_at_least(asked["at_least"]))
-    return filter_by_days(rows, merchant, asked)
+    if filters.get("q"):
+        rows = rows.filter(pk__in=_find_ids(merchant, filters["q"].strip()))
+    if filters.get("state"):
+        rows = rows.filter(_state_condition(merchant, filters["state"]))
+    if filters.get("at_least"):
+        rows = rows.filter(_at_least(filters["at_least"]))
+    return filter_by_days(rows, merchant, filters)
 
 
 def filter_by_days(
-    rows: QuerySet[Row], merchant: Merchant, asked: dict[str, Any], *, key: str = "created_at"
+    rows: QuerySet[Row], merchant: Merchant, filters: dict[str, Any], *, key: str = "created_at"
 ) -> QuerySet[Row]:
     """Return the rows whose `key` is from the first to the last day, in the merchant's time zone."""
     zone = ZoneInfo(merchant.time_zone)
-    if asked.get("since"):
-        rows = rows.filter(**{f"{key}__gte": datetime.combine(asked["since"], time(), zone)})
-    if asked.get("until"):
-        after = asked["until"] + timedelta(days=1)
+    if filters.get("since"):
+        rows = rows.filter(**{f"{key}__gte": datetime.combine(filters["since"], time(), zone)})
+    if filters.get("until"):
+        after = filters["until"] + timedelta(days=1)
         rows = rows.filter(**{f"{key}__lt": datetime.combine(after, time(), zone)})
     return rows
 
 
-def chips(asked: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]:
-    """Return the active filters. The amount is shown with a currency if all found rows have the same one."""
-    found = []
-    if asked.get("q"):
-        found.append(Chip(f"“{asked['q']}”", {"q": ""}))
-    if asked.get("state"):
-        found.append(Chip(dict(STATES)[asked["state"]], {"state": ""}))
-    since, until = asked.get("since"), asked.get("until")
+def active_filters(filters: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]:
+    """Return the active filters as chips.
+
+    The amount has a currency if all rows on the page have the same one. `currencies` are the rows' currencies.
+    """
+    active = []
+    if filters.get("q"):
+        active.append(Chip(f"“{filters['q']}”", {"q": ""}))
+    if filters.get("state"):
+        active.append(Chip(dict(STATES)[filters["state"]], {"state": ""}))
+    since, until = filters.get("since"), filters.get("until")
     if since or until:
-        found.append(Chip(_days_words(since, until), {"since": "", "until": ""}))
-    if asked.get("at_least"):
-        found.append(Chip(f"{_amount_words(asked['at_least'], currencies)} or more", {"at_least": ""}))
-    return found
+        active.append(Chip(_days_words(since, until), {"since": "", "until": ""}))
+    if filters.get("at_least"):
+        active.append(Chip(f"{_amount_words(filters['at_least'], currencies)} or more", {"at_least": ""}))
+    return active
 
 
 def _amount_words(value: Decimal, currencies: Collection[str]) -> str:
@@ -147,24 +150,24 @@ def _days_words(since: Any, until: Any) -> str:
     return f"since {day(since)}" if since else f"until {day(until)}"
 
 
-def _matching_checkouts(merchant: Merchant, text: str) -> set[UUID]:
-    """Return the checkouts that match the search text, with one index look-up for each of its meanings.
+def _find_ids(merchant: Merchant, text: str) -> set[UUID]:
+    """Return the ids of the checkouts that match the search text, with one index look-up for each meaning.
 
     The text can be the start of an order id in upper or lower case, a request id, the last four digits of a
     card, or a checkout's UUID. Rule portal.search.
     """
-    found: set[UUID] = set(
+    checkout_uuids: set[UUID] = set(
         _ids_of(Checkout.objects.filter(merchant=merchant, merchant_order_id__istartswith=text))
     )
     calls = ApiCall.objects.filter(merchant=merchant, request_id=text, checkout_uuid__isnull=False)
-    found.update(calls.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])  # type: ignore[arg-type]  # not null
+    checkout_uuids.update(calls.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])  # type: ignore[arg-type]  # not null
     if len(text) == 4 and text.isdecimal():
         cards = Payment.objects.filter(merchant=merchant, card_last4=text).order_by("-created_at")
-        found.update(cards.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])
+        checkout_uuids.update(cards.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])
     uuid = parse_uuid(text)
     if uuid:
-        found.update(_ids_of(Checkout.objects.filter(merchant=merchant, pk=uuid)))
-    return found
+        checkout_uuids.update(_ids_of(Checkout.objects.filter(merchant=merchant, pk=uuid)))
+    return checkout_uuids
 
 
 def _ids_of(rows: QuerySet[Checkout]) -> Iterable[UUID]:
@@ -195,7 +198,7 @@ def _at_least(value: Decimal) -> Q:
     for currency in money.currencies():
         if money.minor_digits(currency) in unusual:
             unusual[money.minor_digits(currency)].append(currency)
-    asked = Q(amount__gte=value * 100) & ~Q(currency__in=unusual[0] + unusual[3])
+    condition = Q(amount__gte=value * 100) & ~Q(currency__in=unusual[0] + unusual[3])
     for digits, names in unusual.items():
-        asked |= Q(amount__gte=value * 10**digits, currency__in=names)
-    return asked
+        condition |= Q(amount__gte=value * 10**digits, currency__in=names)
+    return condition

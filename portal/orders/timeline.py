@@ -30,7 +30,7 @@ UNKNOWN = {"customer": "By the customer", "user": "By a person", "client": "By a
 
 @dataclass(frozen=True)
 class TimelinePage:
-    """A page of the timeline, newest entry first, and why the hold lapsed if it did.
+    """A page of the timeline, newest entry first, and the reason if the hold lapsed (`why_voided`).
 
     `older` is the cursor of the next page, or "" on the last page. The newest page also has the `upcoming`
     entries, latest first. If the order is neither authorized nor refunding, the newest page has `reads`: the
@@ -47,30 +47,30 @@ class TimelinePage:
 
 def timeline_page(order: Order, cursor: str = "") -> TimelinePage:
     """Return a page of an order's timeline for people: the cursor's page, or the newest page."""
-    story = _build_story(order, cursor, folding.fold_entries)
-    reads = list(takewhile(folding.read_as, story.entries))
-    if not story.is_newest or len(reads) == len(story.entries) or order.checkout.status in UNDER_WAY:
-        return story
-    return replace(story, reads=reads, entries=story.entries[len(reads) :])
+    page = _build_page(order, cursor, folding.fold_entries)
+    reads = list(takewhile(folding.read_key, page.entries))
+    if not page.is_newest or len(reads) == len(page.entries) or order.checkout.status in UNDER_WAY:
+        return page
+    return replace(page, reads=reads, entries=page.entries[len(reads) :])
 
 
-def _build_story(
-    order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequence[Entry]]
+def _build_page(
+    order: Order, cursor: str, tidy: Callable[[Sequence[Entry]], Sequence[Entry]]
 ) -> TimelinePage:
     checkout, before = order.checkout, _parse_cursor(order.checkout, cursor)
-    found = sorted(_entries_of_page(order, before), key=folding.sort_key)[::-1]
-    cut = _first_page_entries(found)
-    shown = tidied(cut)
-    names = _actor_names(checkout.merchant, {entry.actor for entry in shown})
-    to_come = upcoming_entries.upcoming_entries_of(order) if before is None else []
+    newest_first = sorted(_entries_of_page(order, before), key=folding.sort_key)[::-1]
+    page_entries = _first_page_entries(newest_first)
+    tidied_entries = tidy(page_entries)
+    names = _actor_names(checkout.merchant, {entry.actor for entry in tidied_entries})
+    upcoming = upcoming_entries.upcoming_entries_of(order) if before is None else []
     return TimelinePage(
-        entries=[_place_entry(entry, checkout.authorized_at, names) for entry in shown],
+        entries=[_with_actor_and_span(entry, checkout.authorized_at, names) for entry in tidied_entries],
         why_voided=lost_holds.reason_of_lapse(checkout),
-        older=signing.dumps(cut[-1].at.isoformat(), salt=_cursor_salt(checkout))
-        if len(found) > len(cut)
+        older=signing.dumps(page_entries[-1].at.isoformat(), salt=_cursor_salt(checkout))
+        if len(newest_first) > len(page_entries)
         else "",
         is_newest=before is None,
-        upcoming=[_place_entry(entry, checkout.authorized_at, {}) for entry in to_come],
+        upcoming=[_with_actor_and_span(entry, checkout.authorized_at, {}) for entry in upcoming],
     )
 
 
@@ -78,33 +78,35 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline continues."""
     checkout, window = order.checkout, Window(before, PER_PAGE + 1)
     attempts = lookup.attempts_of_deliveries(list(order.deliveries))
-    told = partitions.ids_made_since(checkout.pk)
-    calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
-    called = window.of(calls)
+    id_range = partitions.ids_made_since(checkout.pk)
+    call_rows = ApiCall.objects.filter(
+        merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=id_range
+    )
+    calls = window.read_rows(call_rows)
     # The first call creates the checkout. It is not on this page if the page is full of later calls.
-    has_create = bool(called) and entries.verb_of(called[-1]) == "create"
-    changes = window.of(Change.objects.filter(checkout=checkout))
-    found = [
+    has_create = bool(calls) and entries.verb_of(calls[-1]) == "create"
+    changes = window.read_rows(Change.objects.filter(checkout=checkout))
+    candidates = [
         *entries.state_entries(order, changes[::-1], has_create=has_create),
-        *entries.call_entries(reversed(called)),
-        *entries.attempt_entries(reversed(window.of(attempts, "started_at")), order.deliveries),
+        *entries.call_entries(reversed(calls)),
+        *entries.attempt_entries(reversed(window.read_rows(attempts, "started_at")), order.deliveries),
         *bank_entries.bank_entries_of(order, window),
         *outside_actions.action_entries(order),
         *entries.split_entries(order),
     ]
-    return [entry for entry in found if before is None or entry.at < before]
+    return [entry for entry in candidates if before is None or entry.at < before]
 
 
-def _first_page_entries(found: Sequence[Entry]) -> Sequence[Entry]:
+def _first_page_entries(newest_first: Sequence[Entry]) -> Sequence[Entry]:
     """Return the entries of one page.
 
     The next page has only entries with an earlier time. Entries with the same time are therefore kept on one
     page if they fit.
     """
-    if len(found) <= PER_PAGE:
-        return found
-    next_at = found[PER_PAGE].at
-    return [entry for entry in found[:PER_PAGE] if entry.at != next_at] or found[:PER_PAGE]
+    if len(newest_first) <= PER_PAGE:
+        return newest_first
+    next_at = newest_first[PER_PAGE].at
+    return [entry for entry in newest_first[:PER_PAGE] if entry.at != next_at] or newest_first[:PER_PAGE]
 
 
 def _parse_cursor(checkout: Checkout, cursor: str) -> datetime | None:
@@ -121,14 +123,14 @@ def _cursor_salt(checkout: Checkout) -> str:
 
 def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
     """Return a page of the timeline as data for a JSON file. No entries are merged or left out."""
-    checkout, story = order.checkout, _build_story(order, cursor, list)
+    checkout, page = order.checkout, _build_page(order, cursor, list)
     return {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,
         "status": checkout.status,
         "amount": checkout.amount,
         "currency": checkout.currency,
-        "why_voided": story.why_voided or None,
+        "why_voided": page.why_voided or None,
         "timeline": [
             {
                 "at": clock.iso(entry.at),
@@ -138,13 +140,13 @@ def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
                 "request_id": entry.request_id or None,
                 **entry.facts,
             }
-            for entry in story.entries
+            for entry in page.entries
         ],
-        "older": story.older or None,
+        "older": page.older or None,
     }
 
 
-def _place_entry(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> Entry:
+def _with_actor_and_span(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> Entry:
     since = entry.at - held_at if held_at else None
     return replace(entry, by=names[entry.actor] if entry.actor else "", since_hold=since)
 
@@ -152,11 +154,11 @@ def _place_entry(entry: Entry, held_at: datetime | None, names: dict[str, str]) 
 def _actor_names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
     """Return a text such as "By key …" for each actor. All actors are looked up together."""
     split = {actor: actor.partition(":")[::2] for actor in actors}
-    found = {actor: UNKNOWN.get(kind, "Automatically") for actor, (kind, _) in split.items()}
+    names = {actor: UNKNOWN.get(kind, "Automatically") for actor, (kind, _) in split.items()}
     clients = [uuid for kind, text in split.values() if kind == "client" and (uuid := parse_uuid(text))]
     users = [uuid for kind, text in split.values() if kind == "user" and (uuid := parse_uuid(text))]
     for client in ApiClient.objects.filter(merchant=merchant, pk__in=clients):
-        found[f"client:{client.pk}"] = f"By key “{client.name}”"
+        names[f"client:{client.pk}"] = f"By key “{client.name}”"
     for user in User.objects.filter(pk__in=users):
-        found[f"user:{user.pk}"] = "By our support" if user.is_staff else f"By {user.email}"
-    return found
+        names[f"user:{user.pk}"] = "By our support" if user.is_staff else f"By {user.email}"
+    return names

@@ -12,8 +12,8 @@ from webhooks.models import Delivery
 
 def upcoming_entries_of(order: Order) -> list[Entry]:
     """Return the entries for what will happen automatically, latest first."""
-    found = [*_end_entry(order), *_attempt_entries(order)]
-    return sorted(found, key=lambda entry: entry.at, reverse=True)
+    upcoming = [*_end_entry(order), *_attempt_entries(order)]
+    return sorted(upcoming, key=lambda entry: entry.at, reverse=True)
 
 
 def _end_entry(order: Order) -> Iterator[Entry]:

@@ -87,7 +87,7 @@ def export_balance(request: HttpRequest, membership: Membership) -> HttpResponse
     merchant = membership.merchant
     source = files.Source(_matching_postings(merchant, form.cleaned_data), partial(_file_lines, merchant))
     answer = files.csv_response(membership, f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, source)
-    audit.record(request, membership, "exported", file="movements", filters=search.typed(form))
+    audit.record(request, membership, "exported", file="movements", filters=search.filter_texts(form))
     return answer
 
 

@@ -51,7 +51,7 @@ def list_checkouts(request: HttpRequest, membership: Membership) -> HttpResponse
     """Show the checkouts that match the filters, newest first, a page at a time."""
     form = search.Filters(request.GET or None)
     asked = lists.filter_values(form)
-    rows = _with_details(search.checkouts(membership.merchant, asked))
+    rows = _with_details(search.find_checkouts(membership.merchant, asked))
     return lists.show_list(
         request, membership, Listing("checkouts", form, rows, partial(_list_context, rows, asked))
     )
@@ -62,7 +62,7 @@ def _list_context(
 ) -> dict[str, Any]:
     marks = _extra_badges(found)
     return {
-        "chips": search.chips(asked, {row.currency for row in found}),
+        "chips": search.active_filters(asked, {row.currency for row in found}),
         "rows": [_list_row(checkout, marks) for checkout in current_checkouts.refresh_late(rows, found)],
     }
 
@@ -82,10 +82,10 @@ def export_checkouts(request: HttpRequest, membership: Membership) -> HttpRespon
     form = search.Filters(request.GET)
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
-    rows = _with_details(search.checkouts(membership.merchant, form.cleaned_data))
+    rows = _with_details(search.find_checkouts(membership.merchant, form.cleaned_data))
     name, source = f"checkouts-{clock.now():%Y-%m-%d}.csv", files.Source(rows, partial(_file_lines, rows))
     answer = files.csv_response(membership, name, tuple(COLUMNS), source)
-    audit.record(request, membership, "exported", file="checkouts", filters=search.typed(form))
+    audit.record(request, membership, "exported", file="checkouts", filters=search.filter_texts(form))
     return answer
 
 

@@ -60,7 +60,7 @@ def _list_context(
     hopeless = resending.count_unsendable(merchant)
     return {
         **_parked_context(merchant, asked),
-        "chips": search.chips(asked),
+        "chips": search.active_filters(asked),
         "none_of": search.empty_heading(asked),
         "none_says": search.empty_text(asked),
         "rows": lines,

@@ -60,7 +60,7 @@ def export_refunds(request: HttpRequest, membership: Membership) -> HttpResponse
         return redirect("portal_refunds")
     source = files.Source(_matching_refunds(membership.merchant, form.cleaned_data), _file_lines)
     answer = files.csv_response(membership, f"refunds-{clock.now():%Y-%m-%d}.csv", tuple(COLUMNS), source)
-    audit.record(request, membership, "exported", file="refunds", filters=search.typed(form))
+    audit.record(request, membership, "exported", file="refunds", filters=search.filter_texts(form))
     return answer
 
 
@@ -71,7 +71,7 @@ def _matching_refunds(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Ref
         of_ref = Refund.objects.filter(merchant=merchant, merchant_refund_ref=text).values_list(
             "pk", flat=True
         )
-        orders = search.checkouts(merchant, {"q": text}).values_list("pk", flat=True)
+        orders = search.find_checkouts(merchant, {"q": text}).values_list("pk", flat=True)
         of_orders = Refund.objects.filter(checkout__in=list(orders)).values_list("pk", flat=True)
         rows = rows.filter(pk__in={*of_ref, *of_orders})
     if asked.get("state"):

@@ -56,7 +56,7 @@ def _matching_requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Ap
     )  # reads few partitions
     if asked.get("q"):
         text = asked["q"].strip()
-        about = list(search.checkouts(merchant, {"q": text}).values_list("pk", flat=True))
+        about = list(search.find_checkouts(merchant, {"q": text}).values_list("pk", flat=True))
         of_id = rows.filter(request_id=text).values_list("pk", flat=True)[: search.MAX_MATCHES]
         of_orders = rows.filter(checkout_uuid__in=about).values_list("pk", flat=True)[: search.MAX_MATCHES]
         rows = rows.filter(pk__in={*of_id, *of_orders})

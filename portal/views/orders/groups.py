@@ -91,7 +91,7 @@ def _list_context(merchant: Merchant, chosen: str, found: Sequence[Checkout]) ->
 
 
 def _list_figures(picture: stats.Picture, now: GroupFigures, before: GroupFigures) -> list[dict[str, str]]:
-    rate, was = _percent(now.paid, now.asked), _percent(before.paid, before.asked)
+    rate, was = _percent(now.paid, now.shares), _percent(before.paid, before.shares)
     share_split = _percent(now.orders, now.captured)
     return [
         {
@@ -101,13 +101,13 @@ def _list_figures(picture: stats.Picture, now: GroupFigures, before: GroupFigure
         },
         {
             "name": "Mates paid",
-            "value": f"{now.paid:,} of {now.asked:,}",
+            "value": f"{now.paid:,} of {now.shares:,}",
             "note": f"{rate}, was {was}" if rate and was else rate,
         },
         {
             "name": "Came in from mates",
             "value": money.display(now.paid_amount, picture.currency),
-            "note": f"of {money.display(now.asked_amount, picture.currency)} asked",
+            "note": f"of {money.display(now.share_amount, picture.currency)} asked",
         },
         {
             "name": "Mates who opted in",
@@ -118,7 +118,7 @@ def _list_figures(picture: stats.Picture, now: GroupFigures, before: GroupFigure
 
 
 def _within(merchant: Merchant) -> dict[str, Any]:
-    found = groups.paid_within(merchant)
+    found = groups.read_payment_times(merchant)
     median: timedelta | None = found["median"]
     return found | {"median": groups.wait_words(median) if median is not None else ""}
 

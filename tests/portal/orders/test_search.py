@@ -24,7 +24,7 @@ client = stage.client_of(Role.SUPPORT)
 def order_ids_found_by(merchant: Merchant, **typed: str) -> set[str]:
     form = search.Filters(typed)
     assert form.is_valid(), form.errors
-    rows = search.checkouts(merchant, form.cleaned_data)
+    rows = search.find_checkouts(merchant, form.cleaned_data)
     return {checkout.merchant_order_id for checkout in rows}
 
 
