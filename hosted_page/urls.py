@@ -29,8 +29,8 @@ STEPS: dict[str, View] = {
 OF_LEAD: dict[str, View] = {
     "prefilled": prefilled_code.text_code,
     "split": split.split,
-    "opt-in": views.opt_in,
-    "receipt": views.receipt,
+    "opt-in": views.save_opt_in,
+    "receipt": views.text_receipt,
     "bill": bill_views.refresh_bill,
     "add-mate": bill_views.add_mate,
     "cancel-share": bill_views.cancel_share,
@@ -43,8 +43,8 @@ OF_LEAD: dict[str, View] = {
     "check": check_page.show_check_page,
 }
 OF_MATE: dict[str, View] = {
-    "opt-in": mate_views.opt_in,
-    "receipt": mate_views.receipt,
+    "opt-in": mate_views.save_opt_in,
+    "receipt": mate_views.text_receipt,
     "decline": mate_views.decline,
     "reconsider": mate_views.reconsider,
     "withdraw": pledge_views.withdraw,
@@ -65,20 +65,20 @@ urlpatterns = [
     path("pay/stop/<str:token>", stopped_numbers.show_stop_page, name="sms_stop"),
     path("pay/offers/<str:token>", link.show_box, name="opt_in_link"),
     path("pay/share/<str:token>", mate_views.show_share, name="share"),
-    path("pay/share/<str:token>/qr.svg", mate_views.qr, name="share_qr"),
+    path("pay/share/<str:token>/qr.svg", mate_views.show_qr_code, name="share_qr"),
     *_build_routes("pay/share/<str:token>", "share", STEPS | OF_MATE),
     path("pay/g/<str:token>", group_page.show_group, name="group"),
     path("pay/g/<str:token>/take", group_page.take_share, name="group_take"),
-    path("pay/g/<str:token>/qr", group_page.qr_page, name="group_qr"),
-    path("pay/g/<str:token>/qr.svg", group_page.qr, name="group_qr_svg"),
+    path("pay/g/<str:token>/qr", group_page.show_qr_page, name="group_qr"),
+    path("pay/g/<str:token>/qr.svg", group_page.show_qr_code, name="group_qr_svg"),
     path("pay/g/<str:token>/<int:position>", mate_views.show_share, name="group_share"),
     *_build_routes(
         "pay/g/<str:token>/<int:position>", "group_share", STEPS | OF_MATE | {"release": mate_views.release}
     ),
     path("csp-reports", reports.receive_report, name="csp_reports"),
     path("sms/twilio/<uuid:message_uuid>", receipts.receive_from_twilio, name="twilio_receipt"),
-    path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
-    path("brand/<slug:colour>.css", views.colour_css, name="colour_css"),
+    path("brand/<uuid:merchant_uuid>-<int:version>.css", views.serve_brand_css, name="brand_css"),
+    path("brand/<slug:colour>.css", views.serve_colour_css, name="colour_css"),
     path("brand/<uuid:merchant_uuid>-<int:version>.png", logo.show_mark, name="brand_logo"),
     path("brand/<uuid:merchant_uuid>-<int:version>-card.png", logo.show_chat_card, name="brand_card"),
 ]

@@ -129,7 +129,7 @@ def _show_bill(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
 ) -> HttpResponse:
     """Show the bill. If an open page still shows the order as held, reload it as the page of the bill."""
-    shown = bill.bill_of(target.checkout, wrong=refused.number)
+    shown = bill.bill_of(target.checkout, error=refused.number)
     if shown is None or wants_part(request):
         return HttpResponseClientRefresh()
     context = {
@@ -244,7 +244,7 @@ def show_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse
 
 
 @for_form
-def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def save_opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Save the lead's choice in the merchant's marketing box."""
     if target.checkout.captured_at is None:
         return target.go()
@@ -255,7 +255,7 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 @for_form
-def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def text_receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text the receipt's link to the lead."""
     if not is_lead(request, target):
         return show_signed_out(request, target)
@@ -276,13 +276,13 @@ def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 @require_safe
-def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
+def serve_brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return the style sheet with a merchant's colour. A new colour or new tokens change the address."""
     return _serve_style_sheet(request, get_object_or_404(Merchant, pk=merchant_uuid).brand_colour)
 
 
 @require_safe
-def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
+def serve_colour_css(request: HttpRequest, colour: str) -> HttpResponse:
     """Return the style sheet for a colour that is not saved yet, such as "A61C59"."""
     if not brand.is_colour(f"#{colour}"):
         raise Http404

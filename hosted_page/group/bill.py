@@ -54,8 +54,8 @@ class Bill:
       mate is asked to pay.
     - `given_back`: texts about the money that lost disputes returned, None if no dispute is lost
     - `may_add`: the largest amount for which the lead can ask one more mate, "" if the lead cannot
-    - `came_back`: what all mates together have paid, if all of it is back on the lead's card and no more comes,
-      else ""
+    - `came_back`: the amount that the mates have paid, if all of it is back on the lead's card and no more will
+      come, else ""
     - `failed_refund`: the sentence about a refund that has failed, "" if there is none
     """
 
@@ -138,7 +138,7 @@ class Bill:
 
     @property
     def is_for_now(self) -> bool:
-        """Whether what the lead bears can still become less: a mate can pay, or a share is not back yet."""
+        """Whether the lead's amount can still decrease: a mate can pay, or a paid share is not reimbursed yet."""
         return not self.is_given_back and not _has_no_more_to_come(self.shares)
 
     @property
@@ -152,11 +152,11 @@ class Bill:
         return len(self.lines) >= NO_LETTERS_FROM
 
 
-def bill_of(checkout: Checkout, *, wrong: SmsError | None = None, known_no: str | None = None) -> Bill | None:
+def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str | None = None) -> Bill | None:
     """Return the bill of an order, None if the order is not split.
 
     The order must have been read with `with_read_at`. Shares that are past their deadline are ended first
-    (rule share.ends). `wrong` is shown next to its share.
+    (rule share.ends). `error` is the error of a text message. The page shows it next to its share.
 
     `known_no` is None for a new page. For an open page, it is the id of the declined share that the page asks
     about, or "". There, a newer decline is only a note under the badge, so that the lines do not move.
@@ -164,30 +164,31 @@ def bill_of(checkout: Checkout, *, wrong: SmsError | None = None, known_no: str 
     now = current_checkouts.read_at(checkout)
     if not (shares := _shares_of(checkout, now)):
         return None
-    of_bank = _outside_events(checkout, shares)
-    disputed, borne = of_bank.disputed, _amounts_borne(checkout, shares, of_bank.outside)
-    all_lines = bill_lines.lines_of(checkout, shares, now, wrong, of_bank)
-    said_no = next(_declined_lines(all_lines), None) if known_no is None and not disputed else None
+    events = _outside_events(checkout, shares)
+    disputed, borne = events.disputed, _amounts_borne(checkout, shares, events.outside)
+    all_lines = bill_lines.lines_of(checkout, shares, now, error, events)
+    declined = next(_declined_lines(all_lines), None) if known_no is None and not disputed else None
     return Bill(
         bears=money.display_for_payer(borne.bears, checkout.currency),
-        note="" if disputed else _note_of_bill(checkout, all_lines, known_no, of_bank.outside),
-        sentence="" if said_no or known_no else _mates_money_sentence(checkout, all_lines, borne, of_bank),
+        note="" if disputed else _note_of_bill(checkout, all_lines, known_no, events.outside),
+        sentence="" if declined or known_no else _mates_money_sentence(checkout, all_lines, borne, events),
         parts=_bar_parts(checkout, shares, all_lines),
-        sums=_labelled_sums(borne, of_bank.outside, checkout.currency),
+        sums=_labelled_sums(borne, events.outside, checkout.currency),
         lines=all_lines,
         folds=_folds_of(checkout, shares, all_lines),
         total=money.display_for_payer(checkout.amount, checkout.currency),
         seen=bill_digest(checkout, shares, now, disputed),
-        said_no=said_no,
+        said_no=declined,
         last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
         disputed=disputed,
-        given_back=of_bank.back,
-        **_offers_and_reports(checkout, shares, now, of_bank),
+        given_back=events.back,
+        **_offers_and_reports(checkout, shares, now, events),
         shares=shares,
     )
 
 
 def _shares_of(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
+    """End the shares that are past their deadline, and return all shares."""
     shares = current_checkouts.shares_of(checkout)
     return (
         current_checkouts.shares_of(checkout)
@@ -197,14 +198,14 @@ def _shares_of(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
 
 
 def _outside_events(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OutsideEvents:
-    """Return what happened to the order's money outside the service: disputes and refunds at the provider."""
+    """Return the events outside the service that moved the order's money: disputes, refunds at the provider."""
     accounts = settling.read_accounts_unlocked(checkout)
-    found = disputes.blocking_dispute_of_row(checkout) if checkout.status == Status.CAPTURED else None
-    if found is None:
+    dispute = disputes.blocking_dispute_of_row(checkout) if checkout.status == Status.CAPTURED else None
+    if dispute is None:
         return OutsideEvents(accounts=accounts)
-    is_lost = found.status == Dispute.Status.LOST
-    back = dispute_returns.returned_money(checkout, shares, found, accounts) if is_lost else None
-    return OutsideEvents(found.status, back, accounts)
+    is_lost = dispute.status == Dispute.Status.LOST
+    returned = dispute_returns.returned_money(checkout, shares, dispute, accounts) if is_lost else None
+    return OutsideEvents(dispute.status, returned, accounts)
 
 
 def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Split:
@@ -217,16 +218,16 @@ def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside
 
 
 def _amount_that_came_back(
-    checkout: Checkout, shares: Sequence[PaymentRequest], of_bank: OutsideEvents
+    checkout: Checkout, shares: Sequence[PaymentRequest], events: OutsideEvents
 ) -> str:
-    """Return what the mates paid, if all of it is back on the lead's card. Return "" if that can change."""
-    back = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
-    is_over = _has_no_more_to_come(shares) and not of_bank.disputed and of_bank.accounts is None
-    return money.display_for_payer(back, checkout.currency) if back and is_over else ""
+    """Return the amount that the mates paid, if all of it is back on the lead's card for good. Else, return ""."""
+    reimbursed = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
+    is_over = _has_no_more_to_come(shares) and not events.disputed and events.accounts is None
+    return money.display_for_payer(reimbursed, checkout.currency) if reimbursed and is_over else ""
 
 
 def _has_no_more_to_come(shares: Sequence[PaymentRequest]) -> bool:
-    """Return whether each share is back on the lead's card, or stays with the lead."""
+    """Return whether each share is reimbursed to the lead's card, or is covered by the lead for good."""
     ended = (ShareStatus.REIMBURSED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
     return all(share.status in ended for share in shares)
 
@@ -260,9 +261,9 @@ def _declined_lines(all_lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str | None, outside: int) -> str:
-    fresh = [line for line in _declined_lines(all_lines) if line.id != known_no]
-    if known_no is not None and fresh:
-        return _("{name} said no.").format(name=fresh[-1].name)
+    newly_declined = [line for line in _declined_lines(all_lines) if line.id != known_no]
+    if known_no is not None and newly_declined:
+        return _("{name} said no.").format(name=newly_declined[-1].name)
     if outside:
         return ""
     whole = money.display_for_payer(checkout.amount, checkout.currency)
@@ -270,15 +271,15 @@ def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str |
 
 
 def _offers_and_reports(
-    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, of_bank: OutsideEvents
+    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, events: OutsideEvents
 ) -> dict[str, str]:
-    """Return the fields about the end of the links, a late mate, a failed refund, and what came back."""
-    disputed = of_bank.disputed
+    """Return the fields about the end of the links, a late mate, a failed refund, and the returned amount."""
+    disputed = events.disputed
     return {
         "until": "" if disputed or checkout.status != Status.CAPTURED else _end_of_links(checkout, shares),
         "may_add": _amount_for_late_mate(checkout, shares, now),
         "failed_refund": "" if disputed else _failed_refund_sentence(checkout),
-        "came_back": _amount_that_came_back(checkout, shares, of_bank),
+        "came_back": _amount_that_came_back(checkout, shares, events),
     }
 
 
@@ -312,15 +313,15 @@ def _dispute_sentence(checkout: Checkout, all_lines: Sequence[Line], disputed: s
 
 
 def _mates_money_sentence(
-    checkout: Checkout, all_lines: Sequence[Line], borne: Split, of_bank: OutsideEvents
+    checkout: Checkout, all_lines: Sequence[Line], borne: Split, events: OutsideEvents
 ) -> str:
     """Return the sentence about the order's lost or open dispute.
 
     Without a dispute, return the sentence about where the mates' money goes.
     """
-    if of_bank.back:
-        return of_bank.back.words
-    return _dispute_sentence(checkout, all_lines, of_bank.disputed) or _reimbursement_sentence(
+    if events.back:
+        return events.back.words
+    return _dispute_sentence(checkout, all_lines, events.disputed) or _reimbursement_sentence(
         checkout, all_lines, borne
     )
 
@@ -350,21 +351,21 @@ def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne
 
 def _labelled_sums(borne: Split, outside: int, currency: str) -> list[dict[str, str]]:
     """Return the bill's amounts with their labels. The amounts add up to the order's total."""
-    looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
+    amounts = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
     labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
-    looks |= {"ended": outside} if outside else {}
+    amounts |= {"ended": outside} if outside else {}
     return [
         {"look": look, "label": labels[look], "amount": money.display_for_payer(amount, currency)}
-        for look, amount in looks.items()
+        for look, amount in amounts.items()
     ]
 
 
 def _bar_parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
     """Return the parts of the bar. A person whose amount is 0 has no part."""
     amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
-    drawn = zip(all_lines, share_bar.places(amounts), strict=True)
+    placed_lines = zip(all_lines, share_bar.places(amounts), strict=True)
     is_large = len(all_lines) >= NO_LETTERS_FROM
-    return [_bar_part(line, x, width, is_large=is_large) for line, (x, width) in drawn if width]
+    return [_bar_part(line, x, width, is_large=is_large) for line, (x, width) in placed_lines if width]
 
 
 def _bar_part(line: Line, x: float, width: float, *, is_large: bool) -> Part:

@@ -75,10 +75,10 @@ class SmsError:
 
 @dataclass(frozen=True)
 class OutsideEvents:
-    """What happened to an order's money outside the service: a dispute, or a refund at the provider.
+    """Events outside the service that moved an order's money: a dispute, or a refund at the provider.
 
     - `disputed`: the status of the order's open or lost dispute, "" if there is none
-    - `back`: texts about the money that lost disputes returned, None if no dispute is lost
+    - `back`: texts about the money that lost disputes returned to payers, None if no dispute is lost
     - `accounts`: the accounts of the order's cards, None if the statuses of the shares already say where the
       money is
     """
@@ -111,7 +111,7 @@ class Line:
     - `sent_to`: the masked number to which the link is texted
     - `remind_from`: when the next reminder can be sent, "" if it can be sent now
     - `is_waiting`: the text message to the mate is queued and not sent yet
-    - `went`: where a reimbursement is that is not on the lead's card: "back" if the card returned it, "owed"
+    - `went`: where a reimbursement is if it is not on the lead's card: "back" if the card returned it, "owed"
       if it is owed again, "otherwise" if it was paid another way. For all other lines, it is "".
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
@@ -167,7 +167,7 @@ class Line:
         """Whether the lead can ask for the share again or cover it."""
         return self.may_be_asked_again or self.may_be_kept
 
-    def back(self) -> "Line":
+    def with_returned_reimbursement(self) -> "Line":
         """Return the line of a share whose reimbursement the lead's card returned.
 
         A screen reader still says that the mate has paid.
@@ -179,32 +179,29 @@ class Line:
         spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
-    def otherwise(self, *, is_owed: bool) -> "Line":
-        """Return the line of a `reimbursed` share of which the lead's card did not get the whole amount.
+    def with_missing_reimbursement(self, *, is_owed: bool) -> "Line":
+        """Return the line of a `reimbursed` share whose whole amount did not reach the lead's card.
 
         `is_owed` says that the missing amount is still owed to the lead. If false, it was paid another way.
         """
         words = LOOK_BY_STATUS[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("the money is sent again, or paid another way") if is_owed else ""
-        went, spoken = (
-            "owed" if is_owed else "otherwise",
-            _describe_aloud(ShareStatus.PAID, self.name, self.amount),
-        )
+        went = "owed" if is_owed else "otherwise"
+        spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
         seen = f"{self.seen} {went}"
         return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
 
-    def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
+    def with_current_state(self, queued_phone: str, events: OutsideEvents) -> "Line":
         """Return the line with the state of the queued text message and of the order's dispute.
 
-        During a dispute, the line offers no link. `waits_for` is the phone number of a text message that is
-        queued and not sent yet, "" if there is none. `is_own_back` says that the lead's own bank has returned
-        money.
+        During a dispute, the line offers no link. `queued_phone` is the phone number of a text message that is
+        queued and not sent yet, "" if there is none.
         """
-        seen = f"{self.seen} {bool(waits_for)} {disputed}"
+        disputed = events.disputed
+        seen = f"{self.seen} {bool(queued_phone)} {disputed}"
         if not disputed:
-            return replace(
-                self, is_waiting=bool(waits_for), sent_to=_mask_phone(waits_for) or self.sent_to, seen=seen
-            )
+            sent_to = _mask_phone(queued_phone) or self.sent_to
+            return replace(self, is_waiting=bool(queued_phone), sent_to=sent_to, seen=seen)
         line = replace(self, disputed=disputed, seen=seen, url="", qr_url="", sent_to="")
         match disputed, self.status:
             case Dispute.Status.OPEN, ShareStatus.PAID:
@@ -212,7 +209,7 @@ class Line:
             case Dispute.Status.OPEN, ShareStatus.OPEN:
                 icon, words = PAUSED_LOOK
                 return replace(line, tone="still", icon=icon, words=words, hint="")
-            case Dispute.Status.LOST, status if is_own_back and status in LOOK_AFTER_LOST_DISPUTE:
+            case Dispute.Status.LOST, status if events.is_own_back and status in LOOK_AFTER_LOST_DISPUTE:
                 look, tone, icon, words = LOOK_AFTER_LOST_DISPUTE[status]
                 hint = self.hint if status in SHARE_PAID else ""
                 if status == ShareStatus.REIMBURSED:
@@ -225,49 +222,46 @@ def lines_of(
     checkout: Checkout,
     shares: Sequence[PaymentRequest],
     now: datetime,
-    wrong: SmsError | None = None,
-    of_bank: OutsideEvents = OutsideEvents(),
+    sms_error: SmsError | None = None,
+    events: OutsideEvents = OutsideEvents(),
 ) -> list[Line]:
-    """Return a line for the lead and one for each share. `wrong` is shown on the line of its share."""
+    """Return a line for the lead and one for each share. `sms_error` is shown on the line of its share."""
     own = checkout.amount - sum(share.amount for share in shares)
     name = (checkout.lead.name if checkout.lead else "") or _("You")
     lead = Line("lead", name, name[:1].upper(), money.display_for_payer(own, checkout.currency), 1)
-    back, texts = _last_reimbursements(shares), queued_texts(checkout, shares, now)
-    found = [_share_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
-    told = [
-        line.now(waits_for=texts.get(line.id, ""), disputed=of_bank.disputed, is_own_back=of_bank.is_own_back)
-        for line in found
-    ]
-    if of_bank.accounts is not None:
+    reimbursements, phones = _last_reimbursements(shares), queued_texts(checkout, shares, now)
+    lines = [_share_line(checkout, share, now, reimbursements.get(share.pk), sms_error) for share in shares]
+    lines = [line.with_current_state(phones.get(line.id, ""), events) for line in lines]
+    if events.accounts is not None:
         is_over = settling.is_refunded_by_others(checkout)
-        told = [replace(line, is_over=is_over) for line in told]
-        told = [
-            _correct_for_money(line, share, of_bank.accounts)
-            for line, share in zip(told, shares, strict=True)
+        lines = [replace(line, is_over=is_over) for line in lines]
+        lines = [
+            _correct_for_money(line, share, events.accounts)
+            for line, share in zip(lines, shares, strict=True)
         ]
-    return [lead, *told]
+    return [lead, *lines]
 
 
 def _correct_for_money(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
-    """Return the line, corrected if the share's money is not where its status says."""
+    """Return the line, corrected if the share's status does not show where its money is."""
     part, is_owed = accounts.reimbursement(share)[1], accounts.owed_to_lead(share) > 0
     if share.status not in SHARE_PAID or not (is_owed or part.settled):
         return line
     if part.returned and is_owed:
-        return line.back()
+        return line.with_returned_reimbursement()
     if share.status == ShareStatus.REIMBURSED:
-        return line.otherwise(is_owed=is_owed)
+        return line.with_missing_reimbursement(is_owed=is_owed)
     return line
 
 
 def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
     """Map the id of each share with a queued, unsent text message to the phone number of the message."""
-    fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
-    if not fresh:
+    texted = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
+    if not texted:
         return {}
-    texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, subject__in=fresh, ended_at=None)
-    found = texts.filter(kind__in=invitations.TO_MATES).values_list("subject", "phone")
-    return {str(subject): phone or "" for subject, phone in found}
+    messages = SmsMessage.objects.filter(checkout_uuid=checkout.pk, subject__in=texted, ended_at=None)
+    rows = messages.filter(kind__in=invitations.TO_MATES).values_list("subject", "phone")
+    return {str(subject): phone or "" for subject, phone in rows}
 
 
 def _mask_phone(phone: str) -> str:
@@ -276,94 +270,100 @@ def _mask_phone(phone: str) -> str:
 
 
 def _last_reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
-    """Return the last reimbursement of each paid share, by the id of the share."""
+    """Map the id of each paid share to the share's last reimbursement."""
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
         return {}
     rows = Operation.objects.filter(share_uuid__in=paid).exclude(reason__in=NOT_CARRIED_OUT)
     rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at")
-    return {row.share_uuid: row for row in rows.order_by("created_at")}
+    return {row.share_uuid: row for row in rows.order_by("created_at")}  # a later row replaces an earlier one
 
 
 def _share_line(
-    checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: SmsError | None
+    checkout: Checkout,
+    share: PaymentRequest,
+    now: datetime,
+    reimbursement: Operation | None,
+    sms_error: SmsError | None,
 ) -> Line:
-    kept_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
+    claimed_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
     name, amount = group_members.name_of(share), money.display_for_payer(share.amount, checkout.currency)
-    look, tone, icon, words = CLAIMED_LOOK if kept_until else _look(checkout, share)
     return Line(
         id=str(share.pk),
         name=name,
         amount=amount,
         **group_members.look_of_person(checkout, share),
         status=share.status,
-        look=look,
-        tone=tone,
-        icon=icon,
-        words=words,
-        hint=_claim_hint(checkout, share) if kept_until else _hint_of_line(checkout, share, back),
+        **_look_fields(checkout, share, is_claimed=claimed_until is not None),
+        hint=_claim_hint(checkout, share) if claimed_until else _hint_of_line(checkout, share, reimbursement),
         spoken=_describe_aloud(share.status, name, amount),
-        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until} {amount}"
-        f" {share.units}",
+        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {claimed_until}"
+        f" {amount} {share.units}",
         typed_name=share.name,
         may_change=share_changes.may_reconsider(share, now),
-        wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
+        wrong=sms_error if sms_error and sms_error.share_id == str(share.pk) else None,
         **(_link_fields(checkout, share) if share.status == ShareStatus.OPEN else {}),
     )
 
 
-def _look(checkout: Checkout, share: PaymentRequest) -> tuple[str, str, str, str | Promise]:
-    """Return the look of a share's line. While the shop is checking the order, no open link accepts a payment."""
+def _look_fields(checkout: Checkout, share: PaymentRequest, *, is_claimed: bool) -> dict[str, Any]:
+    # While the shop is checking the order, no open link accepts a payment.
     is_waiting = share.status == ShareStatus.OPEN and checkout.status == Status.AUTHORIZED
-    return LOOK_BY_STATUS[ShareStatus.DRAFT if is_waiting else share.status]
+    by_status = LOOK_BY_STATUS[ShareStatus.DRAFT if is_waiting else share.status]
+    return dict(
+        zip(("look", "tone", "icon", "words"), CLAIMED_LOOK if is_claimed else by_status, strict=True)
+    )
 
 
 def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
     """Return the values of a line's fields that describe the share's open link."""
-    target, again_at = PaymentTarget(checkout, share), share.next_reminder_at
+    target, next_reminder_at = PaymentTarget(checkout, share), share.next_reminder_at
     return {
         "url": target.absolute(),
         "qr_url": target.address("qr"),
         "sent_to": _mask_phone(share.phone),
-        "remind_from": summary.day_with_time(again_at, checkout)
-        if again_at and again_at > clock.now()
+        "remind_from": summary.day_with_time(next_reminder_at, checkout)
+        if next_reminder_at and next_reminder_at > clock.now()
         else "",
     }
 
 
-def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> str:
+def _hint_of_line(checkout: Checkout, share: PaymentRequest, reimbursement: Operation | None) -> str:
     """Return the hint next to the badge: when the state was reached, or what happens next."""
     match share.status:
         case ShareStatus.PAID:
-            if back and back.state in REFUSED:
+            if reimbursement and reimbursement.state in REFUSED:
                 return _("the money is sent again, or paid another way")
             due_at = (
-                back.next_attempt_at
-                if back
+                reimbursement.next_attempt_at
+                if reimbursement
                 else amounts_owed.reimbursement_due_at(share.paid_at or clock.now())
             )
             if due_at is None or due_at <= clock.now():
                 return _("on its way to your card")
             return format_html(_("goes back by {time}"), time=summary.day_with_time(due_at, checkout))
         case ShareStatus.REIMBURSED:
-            is_back = back is not None and back.state == Operation.State.SUCCEEDED
-            return _format_moment(back.ended_at, checkout) if back and is_back and back.ended_at else ""
+            if reimbursement is None or reimbursement.state != Operation.State.SUCCEEDED:
+                return ""
+            return _format_moment(reimbursement.ended_at, checkout) if reimbursement.ended_at else ""
         case ShareStatus.DECLINED:
-            at = _format_moment(share.ended_at, checkout) if share.ended_at else ""
-            return format_html(_("{time}, you cover it"), time=at)
+            declined_at = _format_moment(share.ended_at, checkout) if share.ended_at else ""
+            return format_html(_("{time}, you cover it"), time=declined_at)
         case ShareStatus.EXPIRED:
             return _("you cover it")
         case _:
             return ""
 
 
-def _money_hint(back_at: str) -> str:
+def _money_hint(reimbursed_at: str) -> str:
     """Return where the money of a paid share is, after the lead's bank has returned the order's money.
 
-    `back_at` is when the share was reimbursed, "" if it was not. Money that was not reimbursed stays with the
-    shop and covers a part of the shop's loss.
+    `reimbursed_at` is when the share was reimbursed, "" if it was not. Money that was not reimbursed stays with
+    the shop and covers a part of the shop's loss.
     """
-    return format_html(_("{time}, went to your card"), time=back_at) if back_at else _("kept by the shop")
+    if not reimbursed_at:
+        return _("kept by the shop")
+    return format_html(_("{time}, went to your card"), time=reimbursed_at)
 
 
 def _claim_hint(checkout: Checkout, share: PaymentRequest) -> str:

@@ -29,7 +29,7 @@ from payments import disputes, money
 from payments.operator_stops import AllStopped, MerchantSuspended
 
 
-def _of_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
+def _select_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
     disputed = disputes.blocking_disputes_of(OuterRef("pk")).values("status")
     return (
         Checkout.objects.filter(pk=checkout_uuid)
@@ -38,12 +38,12 @@ def _of_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
     )
 
 
-def _of_shares(checkout_uuid: UUID) -> QuerySet[PaymentRequest]:
+def _select_shares(checkout_uuid: UUID) -> QuerySet[PaymentRequest]:
     fields = ("status", "name", "token_digest", "expires_at", "next_reminder_at", *NO_CLAIM)
     return PaymentRequest.objects.filter(checkout=checkout_uuid).only(*fields).order_by("position")
 
 
-_ORDER, _SHARES = Prepared(_of_order, UUID), Prepared(_of_shares, UUID, read_at="read_at")
+_ORDER, _SHARES = Prepared(_select_order, UUID), Prepared(_select_shares, UUID, read_at="read_at")
 
 
 @require_safe
@@ -76,21 +76,21 @@ def _is_bill_current(request: HttpRequest, checkout: Any) -> bool:
 
 @for_target
 def _render_bill_part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    shown = bill.bill_of(target.checkout, known_no=request.GET.get("no", ""))
+    leads_bill = bill.bill_of(target.checkout, known_no=request.GET.get("no", ""))
     # A lost dispute also changes other parts of the page, so the whole page is loaded again.
-    if shown is None or shown.is_given_back:
+    if leads_bill is None or leads_bill.is_given_back:
         return HttpResponseClientRefresh()
-    context = views.bill_context(target, shown) | {"refused": "", "asks": "", "added": views.NOT_ADDED}
+    context = views.bill_context(target, leads_bill) | {"refused": "", "asks": "", "added": views.NOT_ADDED}
     return rendering.render_page(request, target, "_bill", context)
 
 
 def _share_action(
-    act: Callable[[HttpRequest, PaymentRequest], object], *, then: str = "share"
+    action: Callable[[HttpRequest, PaymentRequest], object], *, anchor: str = "share"
 ) -> Callable[..., HttpResponse]:
-    """Return a view that applies `act` to the share that the lead's form names.
+    """Return a view that applies `action` to the share that the lead's form names.
 
-    Afterwards it leads to the element with the id `then`-<id of the share>. If the state of the share does
-    not allow the action, the page says why.
+    Afterwards the view redirects to the element of the lead's page with the id `anchor`-<id of the share>. If
+    the state of the share does not allow the action, the page says why.
     """
 
     @for_form
@@ -101,21 +101,21 @@ def _share_action(
         if share is None:
             return target.go()
         try:
-            act(request, share)
-        except ShareNotOpen as refused:
+            action(request, share)
+        except ShareNotOpen as error:
             return views.show_page(
                 request,
                 target,
-                FormErrors(act=_refusal_sentence(refused.status, group_members.name_of(share))),
+                FormErrors(act=_refusal_sentence(error.status, group_members.name_of(share))),
             )
-        return target.go_to(f"{then}-{share.pk}")
+        return target.go_to(f"{anchor}-{share.pk}")
 
     return view
 
 
 cancel_share = _share_action(lambda request, share: mate_shares.cancel(share.pk))
 # The new link is in the closed part of the share's line. Browsers open it to show an element inside it.
-ask_again = _share_action(lambda request, share: share_changes.ask_again(share.pk), then="link")
+ask_again = _share_action(lambda request, share: share_changes.ask_again(share.pk), anchor="link")
 rename = _share_action(
     lambda request, share: share_changes.rename(share.pk, clean_name(request.POST.get("new_name", "")))
 )
@@ -128,11 +128,11 @@ def add_mate(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return views.show_signed_out(request, target)
     name, amount = (request.POST.get(field, "")[:60] for field in ("new_name", "new_amount"))
     try:
-        minor = money.parse(amount, target.checkout.currency) or 0
-        share = late_mates.add_mate(target.checkout.pk, name=clean_short_name(name), amount=minor)
+        minor_units = money.parse(amount, target.checkout.currency) or 0
+        share = late_mates.add_mate(target.checkout.pk, name=clean_short_name(name), amount=minor_units)
     except late_mates.AmountNotAllowed:
-        typed = {"new_name": name, "new_amount": amount, "error": _amount_error(target.checkout)}
-        return views.show_page(request, target, FormErrors(added=typed))
+        form = {"new_name": name, "new_amount": amount, "error": _amount_error(target.checkout)}
+        return views.show_page(request, target, FormErrors(added=form))
     except ShareNotOpen:
         return views.show_page(request, target, FormErrors(act=_refusal_sentence("", "")))
     return target.go_to(f"share-{share.pk}")
@@ -176,10 +176,10 @@ def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     share = _named_share(request, target)
     if share is None:
         return target.go()
-    wrong = _send_link(request, target, share, request.POST.get("phone", "")[:40])
-    if wrong is None:
+    sms_error = _send_link(request, target, share, request.POST.get("phone", "")[:40])
+    if sms_error is None:
         return target.go_to(f"share-{share.pk}")
-    return views.show_page(request, target, FormErrors(number=wrong))
+    return views.show_page(request, target, FormErrors(number=sms_error))
 
 
 @for_form
@@ -190,10 +190,10 @@ def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """
     if not views.is_lead(request, target):
         return views.show_signed_out(request, target)
-    refused = _remind(request, target)
+    refusals = _remind(request, target)
     return (
-        views.show_page(request, target, FormErrors(act=refused))
-        if refused
+        views.show_page(request, target, FormErrors(act=refusals))
+        if refusals
         else target.go_to(link_deadline.ID)
     )
 
@@ -204,30 +204,33 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
     Return "" if all were sent. Otherwise, return one text with the name of each mate whose reminder was
     refused, and the reason.
     """
-    shown, refused = bill.bill_of(target.checkout), []
-    offered = {line.id for line in shown.last_day.to_remind} if shown and shown.last_day else set()
+    leads_bill, refusals = bill.bill_of(target.checkout), []
+    offer = leads_bill.last_day if leads_bill else None
+    offered_ids = {line.id for line in offer.to_remind} if offer else set()
     for share in target.checkout.payment_requests.order_by("position"):
-        wrong = _send_link(request, target, share, "") if str(share.pk) in offered else None
-        if wrong is not None:
-            refused.append(f"{group_members.name_of(share)}: {wrong.error}")
-    return " ".join(refused)
+        sms_error = _send_link(request, target, share, "") if str(share.pk) in offered_ids else None
+        if sms_error is not None:
+            refusals.append(f"{group_members.name_of(share)}: {sms_error.error}")
+    return " ".join(refusals)
 
 
 def _send_link(
-    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed: str
+    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed_number: str
 ) -> bill_lines.SmsError | None:
     """Send a share's link or a reminder. Return an error to show to the lead, or None."""
     try:
-        number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
+        number = (
+            parse_phone(typed_number, target.checkout.merchant) if typed_number or not share.phone else ""
+        )
         invitations.send(share.pk, phone=number, address=address.caller_address(request))
     except InvalidPhone:
         error = sign_in.wrong_number_text(target.checkout.merchant)
-    except limits.TooManySmsMessages as refused:
-        error = str(refused)
+    except limits.TooManySmsMessages as reached:
+        error = str(reached)
     except (MerchantSuspended, AllStopped):
         error = _("This shop is not taking payments now. Text the link later, or send it yourself.")
     except invitations.CannotSendNow:
         return None  # no error, because the page shows the share's current state
     else:
         return None
-    return bill_lines.SmsError(str(share.pk), typed, error)
+    return bill_lines.SmsError(str(share.pk), typed_number, error)

@@ -14,7 +14,7 @@ from checkout.states import ShareStatus
 from hosted_page.group.bill_lines import LOOK_BY_STATUS, Line
 from payments import money
 
-# For each look, the number of shares from which they are collapsed into one line.
+# For each look, the smallest number of shares that are collapsed into one line.
 MINIMUM = {"out": 7, "paid": 3}
 
 
@@ -51,18 +51,18 @@ def collapse(
 def _fold_lines(
     checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], look: str
 ) -> CollapsedLine:
-    known = {str(share.pk): share for share in shares}
-    alike = [line for line in lines if line.look == look and not line.is_lead]
-    amount, count = sum(known[line.id].amount for line in alike), len(alike)
+    shares_by_id = {str(share.pk): share for share in shares}
+    similar = [line for line in lines if line.look == look and not line.is_lead]
+    amount, count = sum(shares_by_id[line.id].amount for line in similar), len(similar)
     _look, tone, icon, words = LOOK_BY_STATUS[ShareStatus.PAID if look == "paid" else ShareStatus.OPEN]
     return CollapsedLine(
         look=look,
         tone=tone,
         icon=icon,
-        words=alike[0].words if alike and look == "out" else words,
+        words=similar[0].words if similar and look == "out" else words,
         mates=ngettext("{count} mate", "{count} mates", count).format(count=count),
         count=count,
         amount=money.display_for_payer(amount, checkout.currency),
         is_used=count >= MINIMUM[look],
-        is_open=any(line.wrong for line in alike),
+        is_open=any(line.wrong for line in similar),
     )

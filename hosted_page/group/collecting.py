@@ -1,4 +1,4 @@
-"""The lead's page while mates pledge: who is in, and what the lead would cover by paying now.
+"""The lead's page while mates pledge: which mates are in, and the amount that the lead covers by paying now.
 
 Rules pledge.page, pledge.choice.
 """
@@ -29,6 +29,7 @@ from payments import money
 COLLECTING = "collecting"  # query parameter of the requests with which the page updates itself
 CELL = cell_of(Situation.COLLECTING, Viewer.LEAD)  # the words while some mates are in and others are not
 NOT_IN = (ShareStatus.OPEN, ShareStatus.PAYING)
+ASKED = (*NOT_IN, ShareStatus.PLEDGED)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Sums:
-    """Parts of the order's amount in minor units: the lead's own, what mates have pledged, and the rest."""
+    """Parts of the order's amount in minor units: the lead's own part, the mates' pledges, and the rest."""
 
     yours: int
     pledged: int
@@ -62,14 +63,14 @@ def is_collecting(shares: Sequence[PaymentRequest]) -> bool:
 
 
 def is_update(request: HttpRequest) -> bool:
-    """Return whether an open page that says that the lead waits for mates asks for its changing parts."""
+    """Return whether the request comes from an open page of this kind that updates its changing parts."""
     return COLLECTING in request.GET and wants_part(request)
 
 
 def show_collecting(
     request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
 ) -> HttpResponse:
-    """Show who is in. The page updates itself and keeps the lead signed in."""
+    """Show which mates are in. The page updates itself and keeps the lead signed in."""
     is_part = wants_part(request)
     context = _context(target, shares) | {"is_whole": not is_part}
     response = rendering.render_page(request, target, "_collect" if is_part else "collect", context)
@@ -81,30 +82,27 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
     checkout, now = target.checkout, current_checkouts.read_at(target.checkout)
     sums = _sums_of(checkout, shares)
     # It is not known how many mates will take the free units.
-    asked = [share for share in shares if share.status in _ASKED and not share.has_free_units(now)]
+    asked_shares = [share for share in shares if share.status in ASKED and not share.has_free_units(now)]
     count = sum(share.status == ShareStatus.PLEDGED for share in shares)
-    everyone = count > 0 and not sums.missing
+    is_everyone_in = count > 0 and not sums.missing
     return {
-        "state": f"in-{count}-of-{len(asked)}",
-        "heading": _heading(checkout, sums, count, len(asked), everyone=everyone),
+        "state": f"in-{count}-of-{len(asked_shares)}",
+        "heading": _heading(checkout, sums, count, len(asked_shares), is_everyone_in=is_everyone_in),
         "sentence": _sentence(checkout, sums, count),
         "time_left": _time_left(checkout, now),
         "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
         "group": group_members.bill_for_claim(checkout, shares, "", now),
-        "sums": _shown_sums(checkout, sums),
+        "sums": _labelled_sums(checkout, sums),
         "lines": [_leads_line(checkout, sums), *_lines(checkout, shares, now)],
         "total": _display(checkout, checkout.amount),
-        "everyone": everyone,
+        "everyone": is_everyone_in,
         "is_someone_in": count > 0,
         "one_link": group_link.group_link_of(checkout, shares),
         "poll_url": f"{target.looks_url}&{COLLECTING}=1",
         "pay_url": target.address("card"),
-        "pay_label": _pay_label(checkout, sums, everyone=everyone),
+        "pay_label": _pay_label(checkout, sums, is_everyone_in=is_everyone_in),
         "change_split_url": target.address("split"),
     }
-
-
-_ASKED = (*NOT_IN, ShareStatus.PLEDGED)
 
 
 def _sums_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Sums:
@@ -113,17 +111,17 @@ def _sums_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Sums:
     return Sums(checkout.amount - pledged - missing, pledged, missing)
 
 
-def _heading(checkout: Checkout, sums: Sums, count: int, asked: int, *, everyone: bool) -> str:
+def _heading(checkout: Checkout, sums: Sums, count: int, mate_count: int, *, is_everyone_in: bool) -> str:
     if count == 0:
         return _("No one else is in yet")
-    if not everyone:
+    if not is_everyone_in:
         words = _("{count} of {asked} mates is in") if count == 1 else str(CELL.headline)
-        return words.format(count=count, asked=asked)
+        return words.format(count=count, asked=mate_count)
     return _("Everyone’s in. Your share is {amount}").format(amount=_display(checkout, sums.yours))
 
 
 def _sentence(checkout: Checkout, sums: Sums, count: int) -> SafeString:
-    """Return what paying now means for the lead."""
+    """Return the sentence that says what happens to the money if the lead pays now."""
     if count == 0:
         return SafeString(
             _("Share the link. Shares are held on your mates’ cards, and taken only if you pay.")
@@ -146,7 +144,7 @@ def _time_left(checkout: Checkout, now: datetime) -> str:
     return ngettext("{count} minute left", "{count} minutes left", minutes).format(count=minutes)
 
 
-def _shown_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
+def _labelled_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
     rows = (
         ("mine", _("Yours"), sums.yours),
         ("pledged", pgettext("a share", "In"), sums.pledged),
@@ -157,8 +155,8 @@ def _shown_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
     ]
 
 
-def _pay_label(checkout: Checkout, sums: Sums, *, everyone: bool) -> str:
-    if everyone:
+def _pay_label(checkout: Checkout, sums: Sums, *, is_everyone_in: bool) -> str:
+    if is_everyone_in:
         return _("Pay {amount}, everyone’s in").format(amount=_display(checkout, checkout.amount))
     if not sums.missing:
         return _("Pay {amount}").format(amount=_display(checkout, checkout.amount))
@@ -171,12 +169,12 @@ def _leads_line(checkout: Checkout, sums: Sums) -> Line:
 
 
 def _lines(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> list[Line]:
-    free = [row for row in shares if row.status == ShareStatus.OPEN and not row.is_kept(now)]
-    left = pledging.withdrawn_at([row.pk for row in free if row.mate_id])
+    free_shares = [row for row in shares if row.status == ShareStatus.OPEN and not row.is_kept(now)]
+    withdrawals = pledging.withdrawn_at([row.pk for row in free_shares if row.mate_id])
     zone = summary.zone_of(checkout)
     hints = {
         share_uuid: format_html(_("left at {time}"), time=summary.short_time(at, zone))
-        for share_uuid, at in left.items()
+        for share_uuid, at in withdrawals.items()
     }
     return [replace(_line(share, checkout, now), hint=hints.get(share.pk, "")) for share in shares]
 

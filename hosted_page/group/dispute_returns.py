@@ -34,62 +34,62 @@ class ReturnedMoney:
 
 
 def returned_money(
-    checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute, accounts: Accounts | None
+    checkout: Checkout, shares: Sequence[PaymentRequest], dispute: Dispute, accounts: Accounts | None
 ) -> ReturnedMoney:
-    """Return the texts about returned money for an order whose dispute `found` was lost.
+    """Return the texts about returned money for an order whose dispute `dispute` was lost.
 
     Rule dispute.lost.
     """
     amounts = {
-        payment: lost.amount for payment, lost in disputes.lost_amounts_by_payment(checkout.pk).items()
+        payment: loss.amount for payment, loss in disputes.lost_amounts_by_payment(checkout.pk).items()
     }
     own = amounts.get(checkout.payment_id, 0) if checkout.payment_id else 0
-    told = [
+    sentences = [
         _mate_sentence(checkout, share, amounts[share.payment_id], is_borne=not own)
         for share in shares
         if share.payment_id and share.payment_id in amounts
     ]
-    if own and (came := _reimbursements_kept(shares, accounts)):
-        told.append(_settlement_sentence(checkout, came))
+    if own and (reimbursed := _reimbursements_kept(shares, accounts)):
+        sentences.append(_settlement_sentence(checkout, reimbursed))
     if any(share.status not in EVER_PAID for share in shares):
-        asked_no_more = _("Your mates are no longer asked to pay.")
-        covers = _("Your mates are no longer asked to pay. You cover any share that is not paid.")
-        told.append(asked_no_more if own else covers)
+        not_asked = _("Your mates are no longer asked to pay.")
+        lead_covers = _("Your mates are no longer asked to pay. You cover any share that is not paid.")
+        sentences.append(not_asked if own else lead_covers)
     return ReturnedMoney(
         own=money.display_for_payer(own, checkout.currency) if own else "",
         badge=_("Returned") if own else _("Returned to a mate"),
-        at=summary.day_with_time(found.closed_at, checkout),
-        words=format_html_join(" ", "{}", ((words,) for words in told)),
+        at=summary.day_with_time(dispute.closed_at, checkout),
+        words=format_html_join(" ", "{}", ((sentence,) for sentence in sentences)),
     )
 
 
 def _reimbursements_kept(
     shares: Sequence[PaymentRequest], accounts: Accounts | None
 ) -> dict[PaymentRequest, int]:
-    """Map each paid share to the amount that the lead's card has received for it and not returned.
+    """Map each paid share to its reimbursed amount that is still on the lead's card.
 
     Shares with an amount of 0 are left out.
     """
     if accounts is None:
         return {}
     parts = {share: accounts.reimbursement(share)[1] for share in shares if share.status in SHARE_PAID}
-    found = {share: part.refunded - part.returned for share, part in parts.items()}
-    return {share: amount for share, amount in found.items() if amount > 0}
+    amounts = {share: part.refunded - part.returned for share, part in parts.items()}
+    return {share: amount for share, amount in amounts.items() if amount > 0}
 
 
-def _settlement_sentence(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:
+def _settlement_sentence(checkout: Checkout, reimbursed: Mapping[PaymentRequest, int]) -> str:
     """Return the sentence that says how much of the mates' money also reached the lead's card.
 
     It asks the lead to settle that amount with these mates.
     """
-    name = next(iter(came)).shown_name if len(came) == 1 else ""
+    name = next(iter(reimbursed)).shown_name if len(reimbursed) == 1 else ""
     words = _("Your card also got <strong>{amount}</strong> from your mates. Sort that out with them.")
     if name:
         words = _(
             "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>. Sort that out with them."
         )
     return format_html(
-        words, amount=money.display_for_payer(sum(came.values()), checkout.currency), name=name
+        words, amount=money.display_for_payer(sum(reimbursed.values()), checkout.currency), name=name
     )
 
 

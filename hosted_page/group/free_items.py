@@ -39,9 +39,9 @@ class ItemsNotTaken(Exception):
         self.kind, self.title, self.words = kind, title, words
 
 
-def chosen_units(typed: QueryDict, checkout: Checkout) -> list[int]:
+def chosen_units(form: QueryDict, checkout: Checkout) -> list[int]:
     """Return the typed number of units of each line. Text that is not a number counts as 0."""
-    texts = [typed.get(UNITS.format(line=number), "").strip() for number in range(len(checkout.bill))]
+    texts = [form.get(UNITS.format(line=number), "").strip() for number in range(len(checkout.bill))]
     return [int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0 for text in texts]
 
 
@@ -55,8 +55,8 @@ def take(
         return unit_claims.take_units(checkout.pk, units, claim=claim, name=name, admit=admit)
     except share_claims.NameMissing:
         raise ItemsNotTaken("name", _("Enter your name.")) from None
-    except unit_claims.TooSmall as small:
-        raise _too_small(checkout, small.missing) from None
+    except unit_claims.TooSmall as error:
+        raise _too_small(checkout, error.missing) from None
     except unit_claims.NoPlaceLeft:
         words = _("Only one more person can join. That person takes everything that is left.")
         raise ItemsNotTaken("items", _("Take all items that are left"), words) from None
@@ -74,18 +74,18 @@ def _too_small(checkout: Checkout, missing: int) -> ItemsNotTaken:
     )
 
 
-def context(
-    checkout: Checkout, shares: Sequence[PaymentRequest], wanted: Sequence[int]
+def form_context(
+    checkout: Checkout, shares: Sequence[PaymentRequest], units: Sequence[int]
 ) -> dict[str, Any] | None:
     """Return the context of the form, None if no units are free.
 
-    `wanted` are the chosen units, () at first. Units that are no longer free are left out of them, and `lost`
-    says so.
+    `units` has the number of units that the person chose of each line of the order, or is () at first. Units
+    that are no longer free do not count, and the notice `lost` says this.
     """
     free = unit_claims.free_units(shares, current_checkouts.read_at(checkout))
     if not any(free):
         return None
-    chosen = [min(want, most) for want, most in zip(wanted or [0] * len(free), free, strict=True)]
+    chosen = [min(count, available) for count, available in zip(units or [0] * len(free), free, strict=True)]
     step, currency = mate_shares.amount_rule(checkout).step, checkout.currency
     amount = item_amounts.cost_of(checkout.bill, chosen, step=step).amount
     return {
@@ -94,7 +94,7 @@ def context(
         "count": sum(chosen),
         "amount": money.display_for_payer(amount, currency),
         "extras_label": share_items.extras_label(checkout),
-        "lost": _lost(checkout, wanted, free) if wanted else None,
+        "lost": _lost_units(checkout, units, free) if units else None,
         "digits": money.minor_digits(currency),
         "currency": currency,
         "step": step,
@@ -119,17 +119,20 @@ def _free_lines(checkout: Checkout, free: Sequence[int], chosen: Sequence[int]) 
 
 def lost_notice(items: dict[str, Any] | None) -> dict[str, str]:
     """Return the notice for a person whose units other people took. `items` is the form's context."""
-    gone = {"title": _("These items were just taken"), "words": ""}
-    return {"tone": "move", "icon": "ring", **((items and items["lost"]) or gone)}
+    default = {"title": _("These items were just taken"), "words": ""}
+    return {"tone": "move", "icon": "ring", **((items and items["lost"]) or default)}
 
 
-def _lost(checkout: Checkout, wanted: Sequence[int], free: Sequence[int]) -> dict[str, str] | None:
-    """Return the title and the words about the first line of which other people took units."""
-    for item, want, most in zip(checkout.bill, wanted, free, strict=True):
-        if want > most == 0:
+def _lost_units(checkout: Checkout, units: Sequence[int], free: Sequence[int]) -> dict[str, str] | None:
+    """Return the title and the words about the first line whose chosen units were taken by other people."""
+    for item, count, available in zip(checkout.bill, units, free, strict=True):
+        if count > available == 0:
             return {"title": _("{item} was just taken").format(item=item.name), "words": ""}
-        if want > most:
-            title = _("Only {count} {item} is left") if most == 1 else _("Only {count} {item} are left")
+        if count > available:
+            title = _("Only {count} {item} is left") if available == 1 else _("Only {count} {item} are left")
             words = _("Someone has just taken the others. Your choice is now {count}.")
-            return {"title": title.format(count=most, item=item.name), "words": words.format(count=most)}
+            return {
+                "title": title.format(count=available, item=item.name),
+                "words": words.format(count=available),
+            }
     return None

@@ -100,18 +100,18 @@ def bill_for_claim(
     checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime
 ) -> GroupBill:
     """Return the bill for one browser. `claim` is the digest that identifies the browser's claims, or ""."""
-    asked = [share.amount for share in shares]
-    own, name = checkout.amount - sum(asked), lead_name(checkout)
+    amounts = [share.amount for share in shares]
+    own, name = checkout.amount - sum(amounts), lead_name(checkout)
     amount = money.display_for_payer(own, checkout.currency)
-    is_equal = _is_split_equally(checkout, asked)
+    is_equal = _is_split_equally(checkout, amounts)
     people = [
         Person(1, name, name[:1].upper(), amount, LEAD, 1),
         *(_person_of_share(share, checkout, claim, now, is_equal=is_equal) for share in shares),
     ]
-    drawn = zip(people, share_bar.places([own, *asked]), strict=True)
-    people = [replace(person, left=f"{x:.3f}", width=f"{width:.3f}") for person, (x, width) in drawn]
-    are_alike = len(set(asked)) == 1 and not any(share.units for share in shares)
-    return GroupBill(people, money.display_for_payer(asked[0], checkout.currency) if are_alike else "")
+    placed_people = zip(people, share_bar.places([own, *amounts]), strict=True)
+    people = [replace(person, left=f"{x:.3f}", width=f"{width:.3f}") for person, (x, width) in placed_people]
+    are_alike = len(set(amounts)) == 1 and not any(share.units for share in shares)
+    return GroupBill(people, money.display_for_payer(amounts[0], checkout.currency) if are_alike else "")
 
 
 def _person_of_share(
@@ -155,25 +155,25 @@ def _visible_state(share: PaymentRequest, now: datetime) -> str:
     return SENT if is_sent else TAKEN
 
 
-def _is_split_equally(checkout: Checkout, asked: Sequence[int]) -> bool:
+def _is_split_equally(checkout: Checkout, amounts: Sequence[int]) -> bool:
     """Return whether the cost is split equally."""
-    return set(asked) == {mate_shares.equal_share(checkout, len(asked) + 1)}
+    return set(amounts) == {mate_shares.equal_share(checkout, len(amounts) + 1)}
 
 
-def share_name(share: PaymentRequest, equal: Checkout | None = None) -> str:
-    """Return what to call a share that has no name: its number on the bill.
+def share_name(share: PaymentRequest, equal_order: Checkout | None = None) -> str:
+    """Return the text that replaces the name of a share without one: its number on the bill, or "Free units".
 
-    If the order `equal` is given, return instead that this is one of the order's equal shares.
+    If `equal_order` is passed, the text says instead that the share is one of this order's equal shares.
     """
     if share.has_units_for_anyone:
         return _("Free units")
-    if equal is not None:
-        return _("One of {count} equal shares").format(count=equal.people)
+    if equal_order is not None:
+        return _("One of {count} equal shares").format(count=equal_order.people)
     return _("Share {number}").format(number=share.position)
 
 
 def name_of(share: PaymentRequest) -> str:
-    """Return the name of a share as the lead sees it: the mate's name, or else what to call it without one."""
+    """Return the name of a share as the lead sees it: the mate's name, otherwise the share's number."""
     return share.shown_name or share_name(share)
 
 
@@ -191,7 +191,7 @@ def colour_number(share: PaymentRequest) -> int:
 
 
 def look_of_person(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
-    """Return the values of a line's fields that say who has the share, and what it is for."""
+    """Return the fields of a line that show the mate and the units of the share."""
     return {
         "initial": share_mark(share),
         "items": share_items.in_words(checkout, share.units),

@@ -1,4 +1,4 @@
-"""The notice at the top of the group page: what has just happened to a share."""
+"""The notice at the top of the group page. It says what has just happened to a share."""
 
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -16,45 +16,45 @@ from hosted_page.status.cells import Situation
 
 
 def page_notice(
-    request: HttpRequest, group: Group, bill: GroupBill, refused: TakeRefusal
+    request: HttpRequest, group: Group, bill: GroupBill, refusal: TakeRefusal
 ) -> dict[str, str] | None:
     """Return the notice at the top of the page, None if there is none.
 
-    It says why no share was taken, or what this person has just done: released, refused or withdrew a share. To
-    a mate whose pledge has ended because the lead changed the split, it says that the hold is released.
+    It says why no share was taken, or that this person has just released or declined a share. If the person's
+    pledge has ended, for example because the lead changed the split, it says that the hold is released.
     """
-    tried = bill.at(refused.position) if refused.kind == "taken" else None
-    if refused.kind in ("limit", "items"):
-        title = refused.title or _("No more shares for now")
-        return {"tone": "stop", "icon": "alert", "title": title, "words": refused.words}
-    if tried is not None and tried.state == group_members.LEAD:
+    share = bill.at(refusal.position) if refusal.kind == "taken" else None
+    if refusal.kind in ("limit", "items"):
+        title = refusal.title or _("No more shares for now")
+        return {"tone": "stop", "icon": "alert", "title": title, "words": refusal.words}
+    if share is not None and share.state == group_members.LEAD:
         return _not_asked_notice(group, bill)
-    if tried is not None and tried.state != group_members.FREE and not tried.is_mine:
-        return _taken_notice(group, bill, tried)
+    if share is not None and share.state != group_members.FREE and not share.is_mine:
+        return _taken_notice(group, bill, share)
     return _own_notice(request, group, bill)
 
 
 def _own_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str, str] | None:
     """Return the notice about what this person has just done, or about their pledge that has ended."""
-    asked = {name: bill.at(parse_number(request.GET.get(name, ""))) for name in ("taken", "left", "no")}
-    if asked["taken"] is not None and not asked["taken"].is_mine:
-        return _ended_pledge_notice(request, group) or _not_claimed_notice(group, bill, asked["taken"])
-    if asked["left"] is not None and asked["left"].state == group_members.FREE:
+    shares = {name: bill.at(parse_number(request.GET.get(name, ""))) for name in ("taken", "left", "no")}
+    if shares["taken"] is not None and not shares["taken"].is_mine:
+        return _ended_pledge_notice(request, group) or _not_claimed_notice(group, bill, shares["taken"])
+    if shares["left"] is not None and shares["left"].state == group_members.FREE:
         title = _("You have not been charged")
-        words = _("{share} is free again.").format(share=asked["left"].of_whom)
+        words = _("{share} is free again.").format(share=shares["left"].of_whom)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
-    if asked["no"] is not None and asked["no"].state == group_members.LEAD:
-        return _declined_notice(group, asked["no"].position) or _not_asked_notice(group, bill)
+    if shares["no"] is not None and shares["no"].state == group_members.LEAD:
+        return _declined_notice(group, shares["no"].position) or _not_asked_notice(group, bill)
     return _ended_pledge_notice(request, group)
 
 
 def _declined_notice(group: Group, position: int) -> dict[str, str] | None:
-    """Return the notice for a person who has just said no, None if the lead covers the share since then."""
+    """Return the notice for a person who has just declined, None if the lead has since taken over the share."""
     if not group.checkout.payment_requests.filter(position=position, status=ShareStatus.DECLINED).exists():
         return None
-    said = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
+    sentence = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
     further = _("If you change your mind, tell {name}.").format(name=group.name)
-    return {"tone": "still", "icon": "check", "title": _("You said no"), "words": f"{said} {further}"}
+    return {"tone": "still", "icon": "check", "title": _("You said no"), "words": f"{sentence} {further}"}
 
 
 def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:
@@ -65,8 +65,8 @@ def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[st
     """
     if share.was_paid:
         sign_in = f"{group.share_path(share.position)}?{SIGN_IN}=1"
-        asks = _("Did you pay this? Sign in to see your receipt")
-        words = format_html('<a class="link" href="{}">{}</a>', sign_in, asks)
+        question = _("Did you pay this? Sign in to see your receipt")
+        words = format_html('<a class="link" href="{}">{}</a>', sign_in, question)
         if share.state == group_members.PAID:
             title = _("{share} is paid").format(share=share.of_whom)
             return {"tone": "done", "icon": "check", "title": title, "words": words}

@@ -35,7 +35,8 @@ class TakeRefusal:
 
     `kind` is "taken" (the share is not free), "name" (a name is missing), "items" (no such units can be
     taken), "show" (only the sum was asked for) or "limit" (the network has taken too many shares). `position`
-    is the share's position. `typed` is the name that the person typed, and `units` what they chose.
+    is the share's position. `typed` is the name that the person typed, and `units` are the units that the
+    person chose.
     """
 
     kind: str = ""

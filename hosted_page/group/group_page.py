@@ -52,22 +52,22 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
     """
 
     @wraps(view)
-    def found(request: HttpRequest, token: str) -> HttpResponse:
+    def view_group(request: HttpRequest, token: str) -> HttpResponse:
         checkout = order_at_group_link(token)
         bind_log_context(checkout)
         group = Group(checkout, token)
         return view(request, group) if checkout.has_mates else _show_ended(request, group)
 
-    return found
+    return view_group
 
 
 def _show_ended(request: HttpRequest, group: Group) -> HttpResponse:
-    ended = page_of(Situation.NOT_ASKED, Viewer.GROUP_LINK, {"name": group.name})
+    status = page_of(Situation.NOT_ASKED, Viewer.GROUP_LINK, {"name": group.name})
     return rendering.render_message(
         request,
         PaymentTarget(group.checkout),
-        ended.heading,
-        ended.paragraphs[0],
+        status.heading,
+        status.paragraphs[0],
         is_share=True,
         cancel_url_path="",
         here=group.path(),
@@ -77,12 +77,12 @@ def _show_ended(request: HttpRequest, group: Group) -> HttpResponse:
 def redirect_to_group(token: str, **query: int) -> HttpResponseRedirect:
     """Redirect to a group page.
 
-    The query parameter `left` is the position of a share that was released, and `no` that of a share that was
-    refused.
+    The query parameter `left` is the position of a share that was released. `no` is the position of a share
+    that was declined.
     """
-    more = "&".join(f"{name}={value}" for name, value in query.items())
+    parameters = "&".join(f"{name}={value}" for name, value in query.items())
     path = reverse("group", args=[token])
-    return HttpResponseRedirect(f"{path}?{more}" if more else path, status=303)
+    return HttpResponseRedirect(f"{path}?{parameters}" if parameters else path, status=303)
 
 
 @require_safe
@@ -92,34 +92,34 @@ def show_group(request: HttpRequest, group: Group) -> HttpResponse:
     return _render_page(request, group)
 
 
-def _render_page(request: HttpRequest, group: Group, refused: TakeRefusal = NO_REFUSAL) -> HttpResponse:
+def _render_page(request: HttpRequest, group: Group, refusal: TakeRefusal = NO_REFUSAL) -> HttpResponse:
     shares = _current_shares(group)
-    own = _own_page(request, group, shares) if refused == NO_REFUSAL else ""
-    if own:
-        return HttpResponseRedirect(own, status=303)
+    own_path = _own_page(request, group, shares) if refusal == NO_REFUSAL else ""
+    if own_path:
+        return HttpResponseRedirect(own_path, status=303)
     bill = _bill_of(request, group, shares)
     context = _page_context(group, bill, shares)
     is_open = context["closed"] is None
-    items = free_items.context(group.checkout, shares, refused.units) if is_open else None
-    lost = free_items.lost_notice(items) if refused.kind == "taken" and refused.units else None
-    notice = lost or page_notice(request, group, bill, refused)
-    context |= {"refused": refused, "notice": notice, "items": items}
-    return _render_template(request, group, "group", context, status=refused.status)
+    items = free_items.form_context(group.checkout, shares, refusal.units) if is_open else None
+    lost_items = free_items.lost_notice(items) if refusal.kind == "taken" and refusal.units else None
+    notice = lost_items or page_notice(request, group, bill, refusal)
+    context |= {"refused": refusal, "notice": notice, "items": items}
+    return _render_template(request, group, "group", context, status=refusal.status)
 
 
 def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
     """Return the context of the group page without its notice."""
     situation = group_situation.situation_of(group.checkout, bill)
-    shown = page_of(situation, Viewer.GROUP_LINK, {"shop": group.checkout.merchant.name, "name": group.name})
-    is_open = shown.state == "step"
+    status = page_of(situation, Viewer.GROUP_LINK, {"shop": group.checkout.merchant.name, "name": group.name})
+    is_open = status.state == "step"
     if situation == Situation.BANK_RETURNED:  # a share that was paid might not be paid any more
         bill = replace(bill, people=bill.people[:1])
     return {
         "name": group.name,
         "bill": bill,
-        "closed": None if is_open else shown,
+        "closed": None if is_open else status,
         "is_pledge": situation == Situation.COLLECTING,
-        "failed": shown.paragraphs[0] if is_open and shown.paragraphs else "",
+        "failed": status.paragraphs[0] if is_open and status.paragraphs else "",
         "take_action": group.path("take"),
         "group_path": group.path(),
         "sign_in": SIGN_IN,
@@ -132,12 +132,18 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
 def _render_template(
     request: HttpRequest, group: Group, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    every = {"is_share": True, "cancel_url_path": "", **rendering.address_context(request, group.path())}
-    return rendering.render_page(request, PaymentTarget(group.checkout), name, every | context, status=status)
+    shared_context = {
+        "is_share": True,
+        "cancel_url_path": "",
+        **rendering.address_context(request, group.path()),
+    }
+    return rendering.render_page(
+        request, PaymentTarget(group.checkout), name, shared_context | context, status=status
+    )
 
 
 def _own_page(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest]) -> str:
-    """Return the path of the page of a reader whom this browser knows: the lead, or a mate who paid.
+    """Return the path of the reader's own page, if this browser belongs to the lead or to a mate who paid.
 
     Return "" for anyone else, and for a reader who was redirected here from another person's share.
     """
@@ -163,9 +169,13 @@ def _order_summary(group: Group, bill: GroupBill, situation: Situation, *, is_op
 
     It shows the amount of each share if a share can be taken, or if this browser has taken one.
     """
-    asks = is_open or bill.mine is not None
+    shows_amounts = is_open or bill.mine is not None
     is_disputed = situation in (Situation.DISPUTED, Situation.BANK_RETURNED)
-    each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks and bill.each else ""
+    each = (
+        format_html(_("{amount} <small>each</small>"), amount=bill.each)
+        if shows_amounts and bill.each
+        else ""
+    )
     return replace(
         summary.summary_of(PaymentTarget(group.checkout)),
         order_label=_("{name}’s order").format(name=group.name),
@@ -200,11 +210,11 @@ def take_share(request: HttpRequest, group: Group) -> HttpResponse:
     name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
     browser = payer.browser_of(request)
     if "items" in request.POST:
-        position, refused = _take_units(request, group, name, browser)
+        position, refusal = _take_units(request, group, name, browser)
     else:
-        refused = _take_share(request, group, position, name, browser)
-    if refused is not None:
-        return _render_page(request, group, refused)
+        refusal = _take_share(request, group, position, name, browser)
+    if refusal is not None:
+        return _render_page(request, group, refusal)
     response = HttpResponseRedirect(group.share_path(position), status=303)
     payer.name_browser(response, browser)
     return response
@@ -215,23 +225,23 @@ def _take_units(
 ) -> tuple[int, TakeRefusal | None]:
     """Take free units. Return the position of their share, or the reason if they were refused."""
     checkout, units = group.checkout, free_items.chosen_units(request.POST, group.checkout)
-    refused = TakeRefusal(typed=name, units=tuple(units))
+    refusal = TakeRefusal(typed=name, units=tuple(units))
     if "show" in request.POST:
-        return 0, replace(refused, kind="show")
+        return 0, replace(refusal, kind="show")
     try:
         admit = partial(share_claim_limits.count_claim, address.caller_address(request))
         share = free_items.take(checkout, units, claim=crypto.digest(browser), name=name, admit=admit)
-    except free_items.ItemsNotTaken as reason:
-        return 0, replace(refused, kind=reason.kind, title=reason.title, words=reason.words, status=422)
-    except share_claim_limits.TooManyClaims as many:
-        return 0, _over_limit(many, 0, name)
+    except free_items.ItemsNotTaken as error:
+        return 0, replace(refusal, kind=error.kind, title=error.title, words=error.words, status=422)
+    except share_claim_limits.TooManyClaims as error:
+        return 0, _over_limit(error, 0, name)
     except (ShareNotOpen, OperationInProgress, unit_claims.UnitsTaken):
-        return 0, replace(refused, kind="taken", status=409)
+        return 0, replace(refusal, kind="taken", status=409)
     return share.position, None
 
 
-def _over_limit(many: share_claim_limits.TooManyClaims, position: int, name: str) -> TakeRefusal:
-    when = waiting_times.time_until(many.until, many.now)
+def _over_limit(error: share_claim_limits.TooManyClaims, position: int, name: str) -> TakeRefusal:
+    when = waiting_times.time_until(error.until, error.now)
     words = _("Too many shares were taken from your network. Try again {when}.").format(when=when)
     return TakeRefusal("limit", position, name, words, status=429)
 
@@ -255,8 +265,8 @@ def _take_share(
         )
     except share_claims.NameMissing:
         return TakeRefusal("name", position, words=_("Enter your name."), status=422)
-    except share_claim_limits.TooManyClaims as many:
-        return _over_limit(many, position, name)
+    except share_claim_limits.TooManyClaims as error:
+        return _over_limit(error, position, name)
     except (ShareNotOpen, OperationInProgress):
         return TakeRefusal("taken", position, name, status=409)
     return None
@@ -264,7 +274,7 @@ def _take_share(
 
 @require_safe
 @for_group
-def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
+def show_qr_page(request: HttpRequest, group: Group) -> HttpResponse:
     """Show the group link as a QR code that mates can scan, and who has taken a share.
 
     An htmx request gets only the part of the page that changes. If no share can be taken any more, redirect
@@ -307,6 +317,6 @@ def _close_path(request: HttpRequest, group: Group) -> str:
 @require_safe
 @cache_control(private=True, max_age=86_400, immutable=True)
 @for_group
-def qr(request: HttpRequest, group: Group) -> HttpResponse:
+def show_qr_code(request: HttpRequest, group: Group) -> HttpResponse:
     """Return the group link as a QR code."""
     return HttpResponse(qr_codes.svg(absolute(group.path())), content_type="image/svg+xml")

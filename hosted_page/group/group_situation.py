@@ -12,7 +12,7 @@ from payments.models import Dispute
 
 
 def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
-    """Return where the order's money is, or why no share can be taken. Rule group.opens."""
+    """Return the situation: where the order's money is, or why no share can be taken. Rule group.opens."""
     if checkout.status == Status.CREATED:
         return _unpaid_situation(checkout, bill)
     if checkout.status != Status.CAPTURED:
@@ -35,7 +35,7 @@ def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
 
 
 def _unpaid_situation(checkout: Checkout, bill: GroupBill) -> Situation:
-    """Return whether a share of an unpaid order can be pledged now, or why not."""
+    """Return the situation of an unpaid order. It says whether a share can be pledged now, and if not, why."""
     states = {person.state for person in bill.people}
     if states.isdisjoint(
         {group_members.FREE, group_members.SENT, group_members.TAKEN, group_members.PLEDGED}

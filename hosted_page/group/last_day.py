@@ -44,13 +44,13 @@ class LastDay:
     @property
     def seen(self) -> str:
         """Text that changes whenever the shown content changes."""
-        of_each = (self.to_remind, self.reminded, self.others)
-        return " · ".join([self.amount, *(",".join(line.name for line in lines) for lines in of_each)])
+        groups = (self.to_remind, self.reminded, self.others)
+        return " · ".join([self.amount, *(",".join(line.name for line in lines) for lines in groups)])
 
 
-def _list_names(asked: Sequence[Line]) -> SafeString:
+def _list_names(lines: Sequence[Line]) -> SafeString:
     """Return names as a list in the active language: "Finn, Priya and نور"."""
-    names = [format_html("<bdi>{}</bdi>", line.name) for line in asked]
+    names = [format_html("<bdi>{}</bdi>", line.name) for line in lines]
     return SafeString(format_list(names, locale=to_locale(get_language() or "en")))
 
 
@@ -66,12 +66,12 @@ def last_day_offer(
         return None
     unpaid = [share for share in shares if share.status == ShareStatus.OPEN]
     ids = {str(share.pk) for share in unpaid}
-    asked = [line for line in lines if line.id in ids]
-    known = [line for line in asked if line.sent_to]
+    unpaid_lines = [line for line in lines if line.id in ids]
+    lines_with_number = [line for line in unpaid_lines if line.sent_to]
     return LastDay(
         at=summary.day_with_time(end, checkout),
         amount=money.display_for_payer(sum(share.amount for share in unpaid), checkout.currency),
-        to_remind=[line for line in known if not line.remind_from],
-        reminded=[line for line in known if line.remind_from],
-        others=[line for line in asked if not line.sent_to],
+        to_remind=[line for line in lines_with_number if not line.remind_from],
+        reminded=[line for line in lines_with_number if line.remind_from],
+        others=[line for line in unpaid_lines if not line.sent_to],
     )

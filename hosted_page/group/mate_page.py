@@ -30,28 +30,28 @@ from hosted_page.views import NO_ERRORS, FormErrors
 from payments import disputes, open_operations
 
 
-def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors = NO_ERRORS) -> HttpResponse:
-    """Show the next step or the share's status, and the error of a `refused` form."""
+def show_page(request: HttpRequest, target: PaymentTarget, errors: FormErrors = NO_ERRORS) -> HttpResponse:
+    """Show the next step or the share's status, with the errors of a form that was not accepted."""
     now = clock.now()
     target = _expire_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
     if target.replaced:
         is_part = wants_part(request)
         return HttpResponseClientRefresh() if is_part else _show_replaced(request, target, customer_uuid)
-    found = _claimed_by_other_status(request, target, now)
-    found = found or share_status.share_status_of(target, customer_uuid, now)
-    if found is not None:
+    status = _claimed_by_other_status(request, target, now)
+    status = status or share_status.share_status_of(target, customer_uuid, now)
+    if status is not None:
         if not target.is_known_to(customer_uuid) and sign_in.should_show_sign_in(request, target):
             return sign_in.show_sign_in(request, target)
-        return _render(request, target, found, refused)
-    return HttpResponseClientRefresh() if wants_part(request) else _next_step(request, target, refused)
+        return _render(request, target, status, errors)
+    return HttpResponseClientRefresh() if wants_part(request) else _next_step(request, target, errors)
 
 
-def _next_step(request: HttpRequest, target: PaymentTarget, refused: FormErrors) -> HttpResponse:
+def _next_step(request: HttpRequest, target: PaymentTarget, errors: FormErrors) -> HttpResponse:
     """Show the next step of the payment, or say why this person cannot pay the share."""
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None:
-        return sign_in.show_sign_in(request, target, refused.tick)
+        return sign_in.show_sign_in(request, target, errors.tick)
     if target.payer_of(request) is not None:
         return target.go("card")
     if target.is_sent and customer_uuid != target.checkout.lead_id:
@@ -81,48 +81,53 @@ def _claimed_by_other_status(request: HttpRequest, target: PaymentTarget, now: d
 
 
 def _render(
-    request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: FormErrors
+    request: HttpRequest, target: PaymentTarget, status: PageStatus, errors: FormErrors
 ) -> HttpResponse:
-    own: dict[str, Any] = {
-        **_mates_context(target, found),
-        **views.receipt_context(request, target, found, refused),
+    context: dict[str, Any] = {
+        **_mates_context(target, status),
+        **views.receipt_context(request, target, status, errors),
         **_summary_during_dispute(target),
-        **_changes_of_mind(target),
+        **_reversal_context(target),
         "stay": sign_in_extension.notice_on_status_page(request, target),
-        "box": box.box_context(request, target, refused.tick) if found.state == "share_paid" else None,
+        "box": box.box_context(request, target, errors.tick) if status.state == "share_paid" else None,
     }
     if not target.is_known_to(payer.customer_of(request, target.subject)):
-        own |= sign_in.sign_in_link(request, target)
-    response = rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
+        context |= sign_in.sign_in_link(request, target)
+    response = rendering.show_status(request, target, status, context, is_refused=errors != NO_ERRORS)
     return sign_in_extension.prolong(request, response, target)
 
 
-def _mates_context(target: PaymentTarget, found: PageStatus) -> dict[str, Any]:
+def _mates_context(target: PaymentTarget, status: PageStatus) -> dict[str, Any]:
     """Return the context about the other mates for a mate who has paid or pledged.
 
     The page of a mate who has paid is live until all have paid.
     """
-    if found.state == "pledged" and found.is_own:
+    if status.state == "pledged" and status.is_own:
         return {"pledged": _group_of_pledger(target)}
-    if found.state != "share_paid" or not found.is_own:
+    if status.state != "share_paid" or not status.is_own:
         return {}
     paid = _group_of_payer(target)
     return {"paid": paid, "live": paid["is_live"]}
 
 
 def _group_of_pledger(target: PaymentTarget) -> dict[str, Any]:
-    """Return which of the mates are in, for a mate who is in. It names no one but the lead."""
+    """Return the context that shows a mate who has pledged how many mates are in. It names only the lead."""
     shares, now = current_checkouts.shares_of(target.checkout), clock.now()
-    asked = [share for share in shares if share.status in SHARE_OUTSTANDING]
-    count = sum(share.status == ShareStatus.PLEDGED for share in asked)
+    outstanding = [share for share in shares if share.status in SHARE_OUTSTANDING]
+    count = sum(share.status == ShareStatus.PLEDGED for share in outstanding)
     words = _("{count} of {asked} mates is in") if count == 1 else _("{count} of {asked} mates are in")
-    if any(share.has_free_units(now) for share in asked):  # it is not known how many mates will take them
+    # It is not known how many mates will take the free units.
+    if any(share.has_free_units(now) for share in outstanding):
         words = ngettext("{count} mate is in", "{count} mates are in", count)
-    live = open_operations.live_payment(target.subject)
-    since = summary.short_time(live.payment.created_at, summary.zone_of(target.checkout)) if live else ""
+    live_payment = open_operations.live_payment(target.subject)
+    since = (
+        summary.short_time(live_payment.payment.created_at, summary.zone_of(target.checkout))
+        if live_payment
+        else ""
+    )
     return {
         "since": format_html(_("since {time}"), time=since) if since else "",
-        "heading": words.format(count=count, asked=len(asked)) if len(asked) > 1 else "",
+        "heading": words.format(count=count, asked=len(outstanding)) if len(outstanding) > 1 else "",
         "bill": _bill_without_names(target, shares, now),
         "is_settled": False,
     }
@@ -134,16 +139,16 @@ def _bill_without_names(target: PaymentTarget, shares: Sequence[PaymentRequest],
 
 
 def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
-    """Return which of the mates have paid, for a mate who has paid. It names no one but the lead."""
+    """Return the context that shows a mate who has paid how many mates have paid. It names only the lead."""
     shares, now = current_checkouts.shares_of(target.checkout), clock.now()
-    asked = [share for share in shares if not share.has_free_units(now)]
+    counted_shares = [share for share in shares if not share.has_free_units(now)]
     count = sum(share.status in SHARE_PAID for share in shares)
     words = ngettext("{count} of {asked} mates has paid", "{count} of {asked} mates have paid", count)
-    if len(asked) < len(shares):  # it is not known how many mates take the free units
+    if len(counted_shares) < len(shares):  # it is not known how many mates take the free units
         words = ngettext("{count} mate has paid", "{count} mates have paid", count)
-    everyone = _("Everyone has paid") if len(shares) > 1 else ""
-    heading = everyone if count == len(shares) else words.format(count=count, asked=len(asked))
-    # During a dispute, and after a lost one, a share that was paid might not be paid any more.
+    all_paid = _("Everyone has paid") if len(shares) > 1 else ""
+    heading = all_paid if count == len(shares) else words.format(count=count, asked=len(counted_shares))
+    # During a dispute, and after a lost dispute, a share that was paid might not be paid any more.
     is_disputed = disputes.blocking_dispute_of_row(target.checkout) is not None
     is_waiting = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
     is_back = target.share is not None and target.share.status == ShareStatus.REIMBURSED
@@ -167,16 +172,16 @@ def _without_name(person: Person, target: PaymentTarget) -> Person:
 def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
     """Return the order's summary with the label "Total" if a dispute is open or lost, otherwise {}.
 
-    The usual label says that the lead has paid the total. During a dispute and after a lost one, this might
-    be untrue.
+    The usual label says that the lead has paid the total. During a dispute and after a lost dispute, this
+    might be untrue.
     """
     if target.checkout.status != Status.CAPTURED or not disputes.blocking_dispute(target.checkout.pk):
         return {}
     return {"order": replace(summary.summary_of(target), total_label=_("Total"))}
 
 
-def _changes_of_mind(target: PaymentTarget) -> dict[str, Any]:
-    """Return whose card gets the share, and the forms to reopen a declined share or to withdraw a pledge."""
+def _reversal_context(target: PaymentTarget) -> dict[str, Any]:
+    """Return the context of the forms with which a mate reopens a declined share or withdraws a pledge."""
     return {
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider_context(target),
@@ -191,8 +196,8 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
     Return None if the share cannot be reopened.
     """
     share, checkout = target.share, target.checkout
-    may = share is not None and share_changes.may_reconsider(share, clock.now())
-    if share is None or not may or not share_changes.can_mates_pay(checkout):
+    can_reopen = share is not None and share_changes.may_reconsider(share, clock.now())
+    if share is None or not can_reopen or not share_changes.can_mates_pay(checkout):
         return None
     return {
         "action": target.address("reconsider"),
@@ -204,7 +209,7 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
 
 
 def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID | None) -> HttpResponse:
-    """Lead the owner of a replaced link to the new link. Say to everyone else that a newer link exists.
+    """Redirect the owner of a replaced link to the new link. Show everyone else that a newer link exists.
 
     Rule share.replaced.
     """

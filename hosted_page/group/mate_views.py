@@ -28,36 +28,36 @@ def show_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_safe
 @cache_control(private=True, max_age=86_400, immutable=True)
 @for_target
-def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def show_qr_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Return the pay link as a QR code, for the lead to show."""
     return HttpResponse(qr_codes.svg(target.absolute()), content_type="image/svg+xml")
 
 
 @for_form
-def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def save_opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Save a mate's choice in the merchant's marketing box. The mate need not be signed in."""
-    wrong = box.save_tick(request, target)
+    error = box.save_tick(request, target)
     return (
-        mate_page.show_page(request, target, FormErrors(tick=wrong)) if wrong else target.go_with(box.SAVED)
+        mate_page.show_page(request, target, FormErrors(tick=error)) if error else target.go_with(box.SAVED)
     )
 
 
 @for_form
-def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def text_receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text the receipt's link to the mate who paid the share."""
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
         return views.show_signed_out(request, target)
-    refused = receipt_sms.request_receipt(target, address.caller_address(request))
+    refusal = receipt_sms.request_receipt(target, address.caller_address(request))
     return (
-        mate_page.show_page(request, target, FormErrors(receipt=refused))
-        if refused
+        mate_page.show_page(request, target, FormErrors(receipt=refusal))
+        if refusal
         else target.go_to("receipt")
     )
 
 
 @for_form
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Decline a share that has a mate's name or number, or leave any other share free for others.
+    """Decline a share that has a mate's name or number, or release any other share for other mates.
 
     Anyone who has the pay link may decline. At the group link, only the person who took the share may, or the
     person who is signed in with the number that the share was sent to. Rule share.declines.

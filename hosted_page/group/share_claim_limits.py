@@ -14,7 +14,7 @@ RETENTION = timedelta(hours=2)  # how long rows are kept; longer than the period
 
 
 class TooManyClaims(Exception):
-    """The network has reached its limit of shares. It can take the next share at `until`."""
+    """The network has reached its limit of claimed shares. It can claim the next share at `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many shares were taken.")
@@ -26,22 +26,22 @@ def count_claim(address: str) -> None:
 
     Raises TooManyClaims. Rules group.takes, limit.address.
     """
-    alike = network.caller_digests("take address", address)
-    quota.lock_digests("take", *alike["address_digest"], *alike["site_digest"])
+    digests = network.caller_digests("take address", address)
+    quota.lock_digests("take", *digests["address_digest"], *digests["site_digest"])
     now = clock.now()
-    _check_limit(ShareTake.objects.filter(address_digest__in=alike["address_digest"]), PER_ADDRESS, now)
-    of_site = ShareTake.objects.filter(quota.HAS_SITE, site_digest__in=alike["site_digest"])
-    if any(alike["site_digest"]):
-        _check_limit(of_site, PER_ADDRESS.of_site(), now)
-    ShareTake.objects.create(created_at=now, **network.first_digests(alike))
+    _check_limit(ShareTake.objects.filter(address_digest__in=digests["address_digest"]), PER_ADDRESS, now)
+    claims_of_site = ShareTake.objects.filter(quota.HAS_SITE, site_digest__in=digests["site_digest"])
+    if any(digests["site_digest"]):
+        _check_limit(claims_of_site, PER_ADDRESS.of_site(), now)
+    ShareTake.objects.create(created_at=now, **network.first_digests(digests))
 
 
-def _check_limit(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
+def _check_limit(claims: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
     """Raise TooManyClaims if the limit is reached. The exception says when the next share can be taken."""
-    times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
-    deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
-    if deciding is not None:
-        raise TooManyClaims(deciding + limit.within, now)
+    times = claims.filter(created_at__gt=now - limit.within).order_by("-created_at")
+    deciding_time = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
+    if deciding_time is not None:
+        raise TooManyClaims(deciding_time + limit.within, now)
 
 
 def delete_old() -> None:
