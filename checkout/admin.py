@@ -20,7 +20,7 @@ from checkout.models import (
     Customer,
     GroupLink,
     IdempotencyKey,
-    LeadTold,
+    LeadNotification,
     MerchantCustomer,
     PaymentRequest,
     Prefill,
@@ -365,8 +365,8 @@ class ReplacedLinkAdmin(ReadOnlyAdmin):
     secret = ("token_digest",)
 
 
-@admin.register(LeadTold)
-class LeadToldAdmin(ReadOnlyAdmin):
+@admin.register(LeadNotification)
+class LeadNotificationAdmin(ReadOnlyAdmin):
     list_display = ("id", "checkout", "kind", "due_at", "ended_at")
     list_filter = ("kind",)
     search_fields = ("id", "checkout")

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from checkout import authorizations, expiry, given_up_cards, pledges, settling
 from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
-from checkout.models import Checkout, Customer, LeadTold, PaymentRequest
+from checkout.models import Checkout, Customer, LeadNotification, PaymentRequest
 from checkout.split import item_amounts, share_rows, split_amounts
 from checkout.split.share_rows import Share
 from checkout.states import OperationInProgress, ShareStatus, Status
@@ -288,7 +288,7 @@ def _payability(
 
 def _disagreement(share: PaymentRequest, claim: str, agreed: Agreed | None, now: datetime) -> str:
     """Return the reason why this mate cannot have the share as it is now, or "" if the mate can."""
-    if share.is_kept_from(claim, now):
+    if share.is_reserved_for_another(claim, now):
         return RESERVED
     return CHANGED if agreed not in (None, (share.amount, share.units)) else ""
 
@@ -329,7 +329,7 @@ def _end_share(
     with transaction.atomic(durable=True):
         share, checkout = lock_share(share_uuid)
         now = clock.now()
-        if to == ShareStatus.DECLINED and share.is_kept_from(claim, now):
+        if to == ShareStatus.DECLINED and share.is_reserved_for_another(claim, now):
             raise ShareNotOpen(RESERVED)
         expire_if_late(share, now)
         if share.status in statuses:
@@ -337,9 +337,9 @@ def _end_share(
                 pledges.end_pledge(share, now)
             share.move(to, ended_at=now)
             if to == ShareStatus.DECLINED:
-                LeadTold.put(checkout, LeadTold.Kind.SAID_NO, now, share)
+                LeadNotification.queue(checkout, LeadNotification.Kind.DECLINED, now, share)
             if checkout.status == Status.CREATED:
-                pledges.tell_if_all_in(checkout, now)
+                pledges.notify_if_all_in(checkout, now)
     if share.status != to:
         raise ShareNotOpen(share.status)
     return share

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from django.db.models import F, Max, OuterRef, Subquery
 
-from checkout.models import Change, Checkout, LeadTold
+from checkout.models import Change, Checkout, LeadNotification
 from checkout.states import ShareStatus, Status
 from payments import disputes
 from payments.models import Dispute
@@ -27,7 +27,7 @@ def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
     links.update(expires_at=F("expires_at") + (now - pause_began_at(checkout, now)))
     ends_at = links.aggregate(last=Max("expires_at"))["last"]
     if ends_at is not None:
-        LeadTold.put_end(checkout, ends_at)
+        LeadNotification.queue_end(checkout, ends_at)
 
 
 def pause_began_at(checkout: Checkout, now: datetime) -> datetime:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from checkout.models import NO_CLAIM, Checkout, LeadTold, PaymentRequest
+from checkout.models import NO_CLAIM, Checkout, LeadNotification, PaymentRequest
 from checkout.settling import FINISH_OPERATIONS
 from checkout.states import PLEDGEABLE, ShareStatus, Status
 from config.lib import wakeup
@@ -44,17 +44,17 @@ def record_pledge(checkout: Checkout, share: PaymentRequest, now: datetime) -> N
     Queue a message to the lead if all have pledged.
     """
     share.move(ShareStatus.PLEDGED)
-    tell_if_all_in(checkout, now)
+    notify_if_all_in(checkout, now)
 
 
-def tell_if_all_in(checkout: Checkout, now: datetime) -> None:
+def notify_if_all_in(checkout: Checkout, now: datetime) -> None:
     """Queue the lead's message that all have pledged, once for each order (rule pledge.lead_told)."""
     shares = checkout.payment_requests.all()
     is_missing = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
     if is_missing or not any(share.status == ShareStatus.PLEDGED for share in shares):
         return
-    if not LeadTold.objects.filter(checkout=checkout, kind=LeadTold.Kind.ALL_IN).exists():
-        LeadTold.put(checkout, LeadTold.Kind.ALL_IN, now)
+    if not LeadNotification.objects.filter(checkout=checkout, kind=LeadNotification.Kind.ALL_IN).exists():
+        LeadNotification.queue(checkout, LeadNotification.Kind.ALL_IN, now)
 
 
 def end_pledge(share: PaymentRequest, now: datetime, reason: str = NOT_PLEDGED) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 
 from checkout import pledges, settling
-from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.models import Checkout, LeadNotification, PaymentRequest
 from checkout.settling import FINISH_OPERATIONS
 from checkout.states import PLEDGEABLE, SHARE_PAID, ShareStatus, Status
 from config.lib import wakeup
@@ -29,7 +29,7 @@ def open_links(checkout: Checkout, at: datetime) -> None:
         checkout.payment_requests.update(expires_at=ends_at)
         checkout.payment_requests.filter(status=ShareStatus.DRAFT).update(status=ShareStatus.OPEN)
         pledges.capture_all(checkout, at)
-        LeadTold.put_end(checkout, ends_at)
+        LeadNotification.queue_end(checkout, ends_at)
 
 
 def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
@@ -112,13 +112,13 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
     else:
         give_up_card(checkout, operation.payment, now)
         if pledges.was_pledged(checkout, operation.payment):
-            LeadTold.put(checkout, LeadTold.Kind.NOT_TAKEN, now, share)
+            LeadNotification.queue(checkout, LeadNotification.Kind.NOT_TAKEN, now, share)
 
 
 def _notify_if_all_paid(checkout: Checkout, now: datetime) -> None:
     """Queue a message to the lead if every share that was not cancelled is paid (rule lead.told)."""
     if not checkout.payment_requests.exclude(status__in=[*SHARE_PAID, ShareStatus.CANCELLED]).exists():
-        LeadTold.put(checkout, LeadTold.Kind.ALL_PAID, now)
+        LeadNotification.queue(checkout, LeadNotification.Kind.ALL_PAID, now)
 
 
 def give_up_card(checkout: Checkout, payment: Payment, now: datetime) -> None:

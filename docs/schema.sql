@@ -316,7 +316,7 @@ CREATE TABLE public.bank_dispute (
     decided_at timestamp with time zone,
     is_inquiry boolean DEFAULT false NOT NULL,
     moved_at timestamp with time zone[] DEFAULT '{}'::timestamp with time zone[] NOT NULL,
-    is_told boolean NOT NULL,
+    is_reported boolean NOT NULL,
     charge_id uuid NOT NULL
 );
 
@@ -444,7 +444,7 @@ CREATE TABLE public.checkout_idempotencykey (
     CONSTRAINT checkout_idempotencykey_status_check CHECK ((status >= 0))
 );
 
-CREATE TABLE public.checkout_leadtold (
+CREATE TABLE public.checkout_leadnotification (
     id uuid NOT NULL,
     kind character varying(9) NOT NULL,
     share_uuid uuid,
@@ -1416,8 +1416,8 @@ ALTER TABLE ONLY public.checkout_grouplink
 ALTER TABLE ONLY public.checkout_idempotencykey
     ADD CONSTRAINT checkout_idempotencykey_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.checkout_leadtold
-    ADD CONSTRAINT checkout_leadtold_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.checkout_leadnotification
+    ADD CONSTRAINT checkout_leadnotification_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.checkout_merchantcustomer
     ADD CONSTRAINT checkout_merchantcustomer_pkey PRIMARY KEY (id);
@@ -1642,9 +1642,9 @@ CREATE UNIQUE INDEX a_dispute_is_recorded_once ON public.payments_dispute USING 
 
 CREATE UNIQUE INDEX a_fact_is_recorded_once ON public.payments_movement USING btree (payment_id, kind, reference);
 
-CREATE UNIQUE INDEX a_lead_is_told_once ON public.checkout_leadtold USING btree (checkout_id, kind, share_uuid) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX a_lead_is_notified_once ON public.checkout_leadnotification USING btree (checkout_id, kind, share_uuid) NULLS NOT DISTINCT;
 
-CREATE UNIQUE INDEX a_notice_is_told_once ON public.portal_outboundemail USING btree (merchant_id, kind, key);
+CREATE UNIQUE INDEX a_notice_is_sent_once ON public.portal_outboundemail USING btree (merchant_id, kind, key);
 
 CREATE UNIQUE INDEX a_payment_has_its_own_provider_reference ON public.payments_payment USING btree (provider_reference) WHERE (NOT ((provider_reference)::text = ''::text));
 
@@ -1702,7 +1702,7 @@ CREATE INDEX bank_cardtoken_digest_c66c3eae_like ON public.bank_cardtoken USING 
 
 CREATE INDEX bank_dispute_charge_id_c8dac7c3 ON public.bank_dispute USING btree (charge_id);
 
-CREATE INDEX bank_dispute_opens ON public.bank_dispute USING btree (opens_at) WHERE (NOT is_told);
+CREATE INDEX bank_dispute_opens ON public.bank_dispute USING btree (opens_at) WHERE (NOT is_reported);
 
 CREATE INDEX bank_notification_due ON public.bank_banknotification USING btree (due_at) WHERE (due_at IS NOT NULL);
 
@@ -1804,7 +1804,7 @@ CREATE INDEX hosted_page_subject_7d816d_idx ON public.hosted_page_signincode USI
 
 CREATE INDEX known_number ON public.hosted_page_knownbrowser USING btree ("left"(phone, 64));
 
-CREATE INDEX lead_told_due ON public.checkout_leadtold USING btree (due_at) WHERE (ended_at IS NULL);
+CREATE INDEX lead_notification_due ON public.checkout_leadnotification USING btree (due_at) WHERE (ended_at IS NULL);
 
 CREATE INDEX ledger_sum_begin ON public.payments_ledgersum USING btree (begin);
 
@@ -2120,8 +2120,8 @@ ALTER TABLE ONLY public.checkout_grouplink
 ALTER TABLE ONLY public.checkout_idempotencykey
     ADD CONSTRAINT checkout_idempotency_merchant_id_7847ff05_fk_payments_ FOREIGN KEY (merchant_id) REFERENCES public.payments_merchant(id) DEFERRABLE INITIALLY DEFERRED;
 
-ALTER TABLE ONLY public.checkout_leadtold
-    ADD CONSTRAINT checkout_leadtold_checkout_id_81346b3f_fk_checkout_checkout_id FOREIGN KEY (checkout_id) REFERENCES public.checkout_checkout(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.checkout_leadnotification
+    ADD CONSTRAINT checkout_leadnotific_checkout_id_125a9866_fk_checkout_ FOREIGN KEY (checkout_id) REFERENCES public.checkout_checkout(id) DEFERRABLE INITIALLY DEFERRED;
 
 ALTER TABLE ONLY public.checkout_merchantcustomer
     ADD CONSTRAINT checkout_merchantcus_customer_id_74869c34_fk_checkout_ FOREIGN KEY (customer_id) REFERENCES public.checkout_customer(id) DEFERRABLE INITIALLY DEFERRED;

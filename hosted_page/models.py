@@ -78,7 +78,7 @@ class SmsMessage(models.Model):
 
     A message ends when it is sent, refused or out of date. Its number and its text are then deleted. The
     other fields are kept, because the limits count them. The message with a sign-in code has the id of the
-    code. A message to a lead has the id of its notification (LeadTold).
+    code. A message to a lead has the id of its notification (LeadNotification).
     """
 
     class Kind(models.TextChoices):

@@ -119,10 +119,10 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='LeadTold',
+            name='LeadNotification',
             fields=[
                 ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('said_no', 'a mate said no'), ('all_paid', 'all mates have paid'), ('links_end', 'the links end in a day')], max_length=9)),
+                ('kind', models.CharField(choices=[('declined', 'a mate has declined'), ('all_paid', 'all mates have paid'), ('links_end', 'the links end in a day')], max_length=9)),
                 ('share_uuid', models.UUIDField(blank=True, help_text='The share that a mate declined.', null=True)),
                 ('due_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(blank=True, help_text='When the message was queued, or was no longer needed.', null=True)),
@@ -262,12 +262,12 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(models.F('merchant'), models.F('key'), name='an_idempotency_key_is_used_once_per_merchant'),
         ),
         migrations.AddIndex(
-            model_name='leadtold',
-            index=models.Index(models.F('due_at'), condition=models.Q(('ended_at', None)), name='lead_told_due'),
+            model_name='leadnotification',
+            index=models.Index(models.F('due_at'), condition=models.Q(('ended_at', None)), name='lead_notification_due'),
         ),
         migrations.AddConstraint(
-            model_name='leadtold',
-            constraint=models.UniqueConstraint(models.F('checkout'), models.F('kind'), models.F('share_uuid'), name='a_lead_is_told_once', nulls_distinct=False),
+            model_name='leadnotification',
+            constraint=models.UniqueConstraint(models.F('checkout'), models.F('kind'), models.F('share_uuid'), name='a_lead_is_notified_once', nulls_distinct=False),
         ),
         migrations.AddConstraint(
             model_name='merchantcustomer',

@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterModelOptions(name="apicall", options={"verbose_name": "API call"}),
         migrations.AlterModelOptions(
-            name="leadtold",
+            name="leadnotification",
             options={"verbose_name": "SMS message to a lead", "verbose_name_plural": "SMS messages to leads"},
         ),
     ]

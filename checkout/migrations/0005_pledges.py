@@ -15,7 +15,7 @@ STATUSES = [
     )
 ]
 KINDS = [
-    ("said_no", "a mate said no"),
+    ("declined", "a mate has declined"),
     ("all_paid", "all mates have paid"),
     ("links_end", "the links end in a day"),
     ("all_in", "all mates are in"),
@@ -41,10 +41,10 @@ class Migration(migrations.Migration):
             field=models.CharField(choices=STATUSES, default="draft", max_length=10),
         ),
         migrations.AlterField(
-            model_name="leadtold", name="kind", field=models.CharField(choices=KINDS, max_length=9)
+            model_name="leadnotification", name="kind", field=models.CharField(choices=KINDS, max_length=9)
         ),
         migrations.AlterField(
-            model_name="leadtold",
+            model_name="leadnotification",
             name="share_uuid",
             field=models.UUIDField(blank=True, help_text="The share that the message is about.", null=True),
         ),

@@ -2,7 +2,7 @@
 
 from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
 from checkout.models.customers import Customer, MerchantCustomer
-from checkout.models.lead_notifications import LeadTold
+from checkout.models.lead_notifications import LeadNotification
 from checkout.models.orders import Bill, Change, Checkout, CheckoutQuerySet, ColumnValue, Item
 from checkout.models.prefills import Prefill
 from checkout.models.proofs import ProofRun
@@ -21,7 +21,7 @@ __all__ = [
     "GroupLink",
     "IdempotencyKey",
     "Item",
-    "LeadTold",
+    "LeadNotification",
     "MerchantCustomer",
     "PaymentRequest",
     "Prefill",

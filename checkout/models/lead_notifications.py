@@ -17,14 +17,14 @@ from config.lib.database import queries
 A_DAY = timedelta(days=1)  # the lead gets a message this long before the pay links end
 
 
-class LeadTold(models.Model):
+class LeadNotification(models.Model):
     """A text message to a lead about an event, for example that a mate has declined a share. Rule lead.told.
 
     It is queued in the transaction that records the event, and it is sent once.
     """
 
     class Kind(models.TextChoices):
-        SAID_NO = "said_no", "a mate said no"
+        DECLINED = "declined", "a mate has declined"
         ALL_PAID = "all_paid", "all mates have paid"
         LINKS_END = "links_end", "the links end in a day"
         ALL_IN = "all_in", "all mates are in"
@@ -44,17 +44,17 @@ class LeadTold(models.Model):
         verbose_name_plural = "SMS messages to leads"
         constraints: ClassVar = [
             models.UniqueConstraint(
-                "checkout", "kind", "share_uuid", nulls_distinct=False, name="a_lead_is_told_once"
+                "checkout", "kind", "share_uuid", nulls_distinct=False, name="a_lead_is_notified_once"
             )
         ]
-        indexes: ClassVar = [models.Index("due_at", name="lead_told_due", condition=Q(ended_at=None))]
+        indexes: ClassVar = [models.Index("due_at", name="lead_notification_due", condition=Q(ended_at=None))]
 
     def __str__(self) -> str:
         return f"{self.kind}\N{NO-BREAK SPACE}· {self.due_at}"
 
     @staticmethod
-    def put(
-        checkout: Checkout, kind: LeadTold.Kind, due_at: datetime, share: PaymentRequest | None = None
+    def queue(
+        checkout: Checkout, kind: LeadNotification.Kind, due_at: datetime, share: PaymentRequest | None = None
     ) -> None:
         """Queue a message to the lead. If the same event happens again, the message is queued again.
 
@@ -65,6 +65,6 @@ class LeadTold(models.Model):
         queries.execute(statements.QUEUE_LEAD_NOTIFICATION, parameters)
 
     @staticmethod
-    def put_end(checkout: Checkout, ends_at: datetime) -> None:
+    def queue_end(checkout: Checkout, ends_at: datetime) -> None:
         """Queue the message that the pay links end in a day. It is due a day before `ends_at`."""
-        LeadTold.put(checkout, LeadTold.Kind.LINKS_END, ends_at - A_DAY)
+        LeadNotification.queue(checkout, LeadNotification.Kind.LINKS_END, ends_at - A_DAY)

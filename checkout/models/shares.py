@@ -158,7 +158,7 @@ class PaymentRequest(models.Model):
         in_time = self.claimed_until is not None and now < self.claimed_until
         return self.status == ShareStatus.PAYING or (self.status == ShareStatus.OPEN and in_time)
 
-    def is_kept_from(self, claim: str, now: datetime) -> bool:
+    def is_reserved_for_another(self, claim: str, now: datetime) -> bool:
         """Return whether the share is reserved for a browser with a different claim."""
         return self.is_kept(now) and self.claim_digest != claim
 

@@ -37,7 +37,7 @@ FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::
 BILL_LINES = "(SELECT lines::json FROM checkout_bill WHERE checkout_id = checkout_checkout.id)"
 # If a message is queued again, its row gets a new id, because a new text message is sent.
 QUEUE_LEAD_NOTIFICATION = """
-INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
+INSERT INTO checkout_leadnotification (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (checkout_id, kind, share_uuid)
 DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
 """

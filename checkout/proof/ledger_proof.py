@@ -172,7 +172,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
 
 def _find_with(query: str, **parameters: Any) -> list[Breach]:
     # Events of checkouts that were created earlier might have been deleted.
-    parameters["told_since"] = retention.events_kept_since()
+    parameters["reported_since"] = retention.events_kept_since()
     return [
         breach
         for invariant in statements.INVARIANTS

@@ -293,7 +293,7 @@ INVARIANTS = (
         """
         SELECT c.id FROM checkout_checkout c
         LEFT JOIN webhooks_event e ON e.checkout_uuid = c.id AND e.type = 'checkout.authorized'
-        WHERE c.created_at > %(told_since)s
+        WHERE c.created_at > %(reported_since)s
         GROUP BY c.id HAVING count(e.id) <> CASE WHEN c.authorized_at IS NULL THEN 0 ELSE 1 END""",
     ),
     Invariant(
@@ -301,7 +301,7 @@ INVARIANTS = (
         """
         SELECT c.id FROM checkout_checkout c
         LEFT JOIN webhooks_event e ON e.checkout_uuid = c.id AND e.type = 'checkout.voided'
-        WHERE c.created_at > %(told_since)s
+        WHERE c.created_at > %(reported_since)s
         GROUP BY c.id
         HAVING count(e.id) <> CASE WHEN c.status = 'voided' AND c.authorized_at IS NOT NULL THEN 1 ELSE 0 END""",
     ),

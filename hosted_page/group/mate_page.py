@@ -75,7 +75,7 @@ def _claimed_by_other_status(request: HttpRequest, target: PaymentTarget, now: d
     """
     share = target.share
     is_open = share is not None and share.status == ShareStatus.OPEN
-    if share is None or not is_open or not share.is_kept_from(payer.claim_of(request), now):
+    if share is None or not is_open or not share.is_reserved_for_another(payer.claim_of(request), now):
         return None
     return page_of(Situation.CLAIMED, Viewer.HOLDER, {})
 

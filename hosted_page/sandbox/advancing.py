@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F, Model, QuerySet
 
 from checkout import expiry, mate_shares, operation_recovery
-from checkout.models import ApiCall, Checkout, GroupLink, LeadTold, PaymentRequest, Refund
+from checkout.models import ApiCall, Checkout, GroupLink, LeadNotification, PaymentRequest, Refund
 from checkout.states import OperationInProgress, ShareStatus
 from checkout.syncing import notifications, sync
 from config.lib.database import queries
@@ -47,7 +47,7 @@ RELATED_TIMES: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     ),
     (GroupLink, "checkout", ("created_at",)),
     (Refund, "checkout", ("created_at", "settled_at")),
-    (LeadTold, "checkout", ("due_at", "ended_at")),
+    (LeadNotification, "checkout", ("due_at", "ended_at")),
     (ApiCall, "checkout_uuid", ("created_at",)),
     (Payment, "checkout_uuid", ("created_at", "synced_at", "abandoned_at")),
     (Dispute, "checkout_uuid", ("opened_at", "respond_by", "created_at", "closed_at")),

@@ -1,6 +1,6 @@
 """Text messages that notify leads about their mates' shares (rules lead.told, lead.language).
 
-Each notification is a row (LeadTold), written in the transaction of the change that it reports.
+Each notification is a row (LeadNotification), written in the transaction of the change that it reports.
 """
 
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from checkout import current_checkouts
-from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.models import Checkout, LeadNotification, PaymentRequest
 from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, ShareStatus, Status
 from config.lib import clock, quota
 from hosted_page import link_deadline
@@ -29,10 +29,10 @@ PER_CHECKOUT = 4
 LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
 # Time until the next check of an order that is being refunded or disputed.
 PAUSE_RETRY_AFTER = timedelta(hours=1)
-Kind = LeadTold.Kind
+Kind = LeadNotification.Kind
 # The status of the share that a message is about, while the message is true.
 STATUS_OF_SHARE: dict[str, ShareStatus] = {
-    Kind.SAID_NO: ShareStatus.DECLINED,
+    Kind.DECLINED: ShareStatus.DECLINED,
     Kind.NOT_TAKEN: ShareStatus.OPEN,
 }
 
@@ -47,7 +47,7 @@ def queue_notifications() -> None:
 def _process_next() -> bool:
     """Process the notification that has been due longest. Return False if no notification is due."""
     with transaction.atomic(durable=True):
-        rows = LeadTold.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
+        rows = LeadNotification.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
         row = rows.select_for_update(of=("self",), no_key=True, skip_locked=True).first()
         if row is None:
             return False
@@ -65,7 +65,7 @@ def _process_next() -> bool:
 
 
 def _next_check_at(
-    row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime
+    row: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
 ) -> datetime | None:
     """Return when to check the notification again, None to process it now.
 
@@ -80,7 +80,7 @@ def _next_check_at(
     return end - link_deadline.LAST_DAY
 
 
-def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
+def _is_paused(row: LeadNotification, checkout: Checkout) -> bool:
     """Return whether the notification must wait until the order's dispute or refund has ended.
 
     While a dispute is open, a message must not ask the lead to do something that needs working links. While
@@ -90,7 +90,9 @@ def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
     return is_disputed or checkout.status == Status.REFUNDING
 
 
-def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
+def _queue_text(
+    row: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
+) -> None:
     """Queue the message if it is still true, the order may have another message, and no limit is reached."""
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
         body = _write_text(row, checkout, shares)
@@ -119,7 +121,7 @@ def _has_reached_maximum(checkout: Checkout) -> bool:
     return texts.exclude(ended_at__isnull=False, claimed_at=None).count() >= PER_CHECKOUT
 
 
-def _write_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+def _write_text(row: LeadNotification, checkout: Checkout, shares: list[PaymentRequest]) -> str:
     """Return the text of the message, "" if the notification is no longer true."""
     reported_shares = _shares_in_text(row, shares) if _is_current(row, checkout) else []
     if not reported_shares:
@@ -132,10 +134,10 @@ def _write_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest])
     )
 
 
-def _text_pattern(row: LeadTold, *, is_every_share: bool) -> str:
+def _text_pattern(row: LeadNotification, *, is_every_share: bool) -> str:
     """Return the text of the message, with names of values in braces."""
     match row.kind:
-        case Kind.SAID_NO:
+        case Kind.DECLINED:
             return _("{name} said no to {amount} at {shop}. Ask again or cover it: {link}")
         case Kind.NOT_TAKEN:
             return _(
@@ -153,16 +155,16 @@ def _text_pattern(row: LeadTold, *, is_every_share: bool) -> str:
             )
 
 
-def _is_current(row: LeadTold, checkout: Checkout) -> bool:
+def _is_current(row: LeadNotification, checkout: Checkout) -> bool:
     """Return whether the order has a status in which the notification can be true."""
     if row.kind == Kind.ALL_IN:
         return checkout.status == Status.CREATED
     return checkout.status == Status.CAPTURED or (
-        row.kind == Kind.SAID_NO and checkout.status == Status.CREATED
+        row.kind == Kind.DECLINED and checkout.status == Status.CREATED
     )
 
 
-def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
+def _shares_in_text(row: LeadNotification, shares: list[PaymentRequest]) -> list[PaymentRequest]:
     """Return the shares that the message is about.
 
     Return an empty list if the notification is no longer true, or if a dispute has paused the links that the
@@ -196,7 +198,7 @@ def is_wanted(message: SmsMessage) -> bool:
 
     Return False if the same event has happened again, because a newer message then reports it.
     """
-    row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
+    row = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is None or not _is_current(row, row.checkout):
         return False
     return bool(_shares_in_text(row, current_checkouts.shares_of(row.checkout)))
@@ -208,7 +210,7 @@ def requeue(message: SmsMessage) -> None:
     The notification can be true again if a pause has just ended. It gets a new id, because it has the id of its
     message, and the next message is a new row.
     """
-    row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
+    row = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):
-        rows = LeadTold.objects.filter(pk=row.pk)
+        rows = LeadNotification.objects.filter(pk=row.pk)
         rows.update(id=uuid7(), due_at=clock.now() + PAUSE_RETRY_AFTER, ended_at=None)

@@ -257,7 +257,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='outboundemail',
-            constraint=models.UniqueConstraint(models.F('merchant'), models.F('kind'), models.F('key'), name='a_notice_is_told_once'),
+            constraint=models.UniqueConstraint(models.F('merchant'), models.F('kind'), models.F('key'), name='a_notice_is_sent_once'),
         ),
         migrations.AddConstraint(
             model_name='paymenthour',

@@ -193,7 +193,7 @@ class OutboundEmail(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint("merchant", "kind", "key", name="a_notice_is_told_once")
+            models.UniqueConstraint("merchant", "kind", "key", name="a_notice_is_sent_once")
         ]
         indexes: ClassVar = [
             models.Index("next_try_at", name="notice_due", condition=Q(next_try_at__isnull=False))

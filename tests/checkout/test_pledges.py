@@ -9,7 +9,7 @@ import pytest
 from checkout import authorizations, cancellations, captures, expiry, mate_shares, pledges, refunds, tasks
 from checkout.group import pledging, share_claims
 from checkout.mate_shares import OwnShare, ShareNotOpen
-from checkout.models import Checkout, Customer, LeadTold, PaymentRequest
+from checkout.models import Checkout, Customer, LeadNotification, PaymentRequest
 from checkout.proof import ledger_proof
 from checkout.split.share_rows import Share
 from checkout.states import OperationInProgress
@@ -141,7 +141,7 @@ class TestAfterTheCapture:
         pledged.capture()
         Charge.objects.filter(last4="4444").update(state="voided")  # the bank releases the hold
         assert mates.settled(pledged.finn) == "open"
-        assert LeadTold.objects.get(kind="not_taken").share_uuid == pledged.finn.pk
+        assert LeadNotification.objects.get(kind="not_taken").share_uuid == pledged.finn.pk
         assert pledged.held_for(pledged.finn) == ["voided"]
 
     def test_a_refund_waits_for_a_capture_that_was_sent(self, pledged: Pledged) -> None:
@@ -274,17 +274,17 @@ class TestWithdrawing:
 @pytest.mark.rule("pledge.lead_told")
 class TestTellingTheLead:
     def test_once_that_everyone_is_in(self, pledged: Pledged) -> None:
-        assert not LeadTold.objects.exists()
+        assert not LeadNotification.objects.exists()
         pledged.pledge(pledged.amy, mates.AMYS)
-        told = LeadTold.objects.get()
+        told = LeadNotification.objects.get()
         assert told.kind == "all_in"
         pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
         pledged.pledge(pledged.finn)
-        assert LeadTold.objects.get().pk == told.pk, "one mate cannot use up the lead's texts"
+        assert LeadNotification.objects.get().pk == told.pk, "one mate cannot use up the lead's texts"
 
     def test_when_the_last_missing_mate_refuses(self, pledged: Pledged) -> None:
         mate_shares.decline(pledged.amy.pk)
-        assert set(LeadTold.objects.values_list("kind", flat=True)) == {"said_no", "all_in"}
+        assert set(LeadNotification.objects.values_list("kind", flat=True)) == {"declined", "all_in"}
 
 
 @pytest.mark.rule("pledge.split_changes")

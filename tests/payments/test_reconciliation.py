@@ -114,7 +114,7 @@ class TestThreeFailedNights:
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
         client.call_bank("dispute", payment=captured.payment_id)
         age_rows(days=4)
-        BankDispute.objects.update(is_told=True)
+        BankDispute.objects.update(is_reported=True)
         for _ in range(3):
             with pytest.raises(ProviderUnreachable):
                 payment_tasks.reconcile()

@@ -54,7 +54,7 @@ def notify_of_opened(payments: Sequence[UUID] | None = None) -> None:
 
     If `payments` is not None, notify only of their disputes, and wait for other processes that do the same.
     """
-    due = Dispute.objects.filter(is_told=False, opens_at__lte=Now())
+    due = Dispute.objects.filter(is_reported=False, opens_at__lte=Now())
     with transaction.atomic(durable=True):
         if payments is None:
             found = due.select_for_update(no_key=True, skip_locked=True)
@@ -108,6 +108,6 @@ def disputed_payments(*, since: datetime) -> list[UUID]:
 
 
 def _queue_notification(dispute: Dispute) -> None:
-    dispute.is_told = True
-    dispute.save(update_fields=["is_told"])
+    dispute.is_reported = True
+    dispute.save(update_fields=["is_reported"])
     BankNotification.objects.create(dispute=dispute, verdict=dispute.status, due_at=clock.now())

@@ -184,10 +184,12 @@ class Dispute(models.Model):
         blank=True,
         help_text="When each decision moved the money to the merchant, or away from them.",
     )
-    is_told = models.BooleanField(default=False)
+    is_reported = models.BooleanField(default=False)
 
     class Meta:
-        indexes: ClassVar = [models.Index("opens_at", name="bank_dispute_opens", condition=Q(is_told=False))]
+        indexes: ClassVar = [
+            models.Index("opens_at", name="bank_dispute_opens", condition=Q(is_reported=False))
+        ]
 
     def __str__(self) -> str:
         return f"{self.reason} {self.status}"
@@ -236,30 +238,33 @@ class Fault(models.Model):
 
     class Mode(models.TextChoices):
         DOWN = "down", "the connection breaks before anything is done"
-        ERROR = "error", "nothing is done, the answer is a 500"
-        HANG = "hang", "nothing is done, and no answer comes"
-        DONE_THEN_HANG = "done_then_hang", "it is done, and no answer comes"
+        ERROR = "error", "nothing is done, and the answer is a 500"
+        HANG = "hang", "nothing is done, and no answer arrives"
+        DONE_THEN_HANG = "done_then_hang", "it is done, and no answer arrives"
         DONE_THEN_RESET = "done_then_reset", "it is done, and the connection breaks"
-        DONE_THEN_ERROR = "done_then_error", "it is done, the answer is a 500"
-        NONSENSE = "nonsense", "it is done, the answer makes no sense"
-        GARBAGE = "garbage", "it is done, and told with garbage wherever that does not matter"
-        NO_AMOUNT = "no_amount", "it is done, and told with an amount that is no number"
-        NOTIFY_TWICE = "notify_twice", "it is done and told twice"
-        NOTIFY_FIRST = "notify_first", "it is told before it is answered"
-        REPLAYED_500 = "replayed_500", "nothing is done, and its key is answered 500 for ever"
-        DONE_REPLAYED_500 = "done_replayed_500", "it is done, and its key is answered 500 for ever"
+        DONE_THEN_ERROR = "done_then_error", "it is done, and the answer is a 500"
+        NONSENSE = "nonsense", "it is done, and the answer makes no sense"
+        GARBAGE = "garbage", "it is done, and the notification has garbage in fields that do not matter"
+        NO_AMOUNT = "no_amount", "it is done, and its notification has an amount that is not a number"
+        NOTIFY_TWICE = "notify_twice", "it is done, and the notification is sent twice"
+        NOTIFY_FIRST = "notify_first", "the notification is sent before the answer"
+        REPLAYED_500 = "replayed_500", "nothing is done, and each later call with this key gets a 500"
+        DONE_REPLAYED_500 = "done_replayed_500", "it is done, and each later call with this key gets a 500"
         ALREADY_CAPTURED = "already_captured", "it was captured in the bank's dashboard just before"
         PENDING = "pending", "it is accepted, and done 3 s later"
         PENDING_FOR_EVER = "pending_for_ever", "it is accepted, and never done"
         PENDING_THEN_FAILED = "pending_then_failed", "it is accepted, and refused 3 s later"
-        FORGETS_KEYS = "forgets_keys", "its key is forgotten: it is done anew, or known by the payment alone"
-        NOT_VOUCHED = "not_vouched", "looked up by its key alone: not found proves nothing"
+        FORGETS_KEYS = (
+            "forgets_keys",
+            "its key is forgotten: it is done again, or is known only by the payment",
+        )
+        NOT_VOUCHED = "not_vouched", "looked up only by its key: not found proves nothing"
         PARTIAL_HOLD = "partial_hold", "half of the amount is held"
         REFUND_CARD_CLOSED = "refund_card_closed", "refused: the card's account is closed"
-        NOT_ACCEPTED = "not_accepted", "refused as a request: nothing is kept under its key"
-        VOID_REFUSED_ONCE = "void_refused_once", "refused for a passing reason"
-        VOID_REFUSED = "void_refused", "refused for good"
-        STALE = "stale", "the books are read without what is newer than five seconds"
+        NOT_ACCEPTED = "not_accepted", "refused as a request: no result is stored for its key"
+        VOID_REFUSED_ONCE = "void_refused_once", "refused for a temporary reason"
+        VOID_REFUSED = "void_refused", "refused permanently"
+        STALE = "stale", "the books are read without entries of the last five seconds"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     verb = models.CharField(max_length=10, help_text="authorize, capture, void, refund, look_up or movements")

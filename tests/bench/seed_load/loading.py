@@ -67,7 +67,7 @@ def load(
         "step": (end - begin) / wanted,
         "latest": max(end, now - LAST),
         # Older events and API calls would have no partition.
-        "told_since": now - settings.WEBHOOK_RETENTION,
+        "reported_since": now - settings.WEBHOOK_RETENTION,
         "calls_since": now - settings.API_CALL_RETENTION,
         "merchants": owners,
     }

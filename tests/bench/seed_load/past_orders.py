@@ -171,7 +171,7 @@ SELECT n, pg_temp.id_of(moment) AS id, merchant_id, subscription_id, checkout_id
 FROM orders, LATERAL (VALUES
     ('authorized', held_at, capture_before, coalesce(captured_at, capture_before)), ('voided', voided_at, NULL, NULL)
 ) AS event (status, moment, valid_until, ended_at)
-WHERE moment >= %(told_since)s
+WHERE moment >= %(reported_since)s
 """
 _EVENTS = """
 INSERT INTO webhooks_event (id, merchant_id, type, checkout_uuid, body, created_at, written_at, valid_until,

@@ -10,7 +10,7 @@ from django.db import connection
 from checkout import captures, mate_shares, pledges
 from checkout.group import pledging, share_changes, share_claims, unit_claims
 from checkout.mate_shares import ShareNotOpen
-from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.models import Checkout, LeadNotification, PaymentRequest
 from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.models import Merchant
@@ -259,10 +259,10 @@ class TestTake:
 @pytest.mark.rule("pledge.lead_told")
 def test_everyone_is_in_only_once_the_free_units_are_taken(by_item: Checkout) -> None:
     mates.pay(by_item.payment_requests.get(name="Finn"))
-    assert not LeadTold.objects.exists()
+    assert not LeadNotification.objects.exists()
     share = take(by_item, 2, 2, 0)
     mates.pay(share, mates.AMYS, claim=ZOE)
-    assert LeadTold.objects.get().kind == LeadTold.Kind.ALL_IN
+    assert LeadNotification.objects.get().kind == LeadNotification.Kind.ALL_IN
     assert pledges.is_waiting(Checkout.objects.get())
 
 

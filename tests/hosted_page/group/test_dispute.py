@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 from pytest_django.fixtures import Settings
 
 from checkout import mate_shares
-from checkout.models import Checkout, GroupLink, LeadTold, PaymentRequest
+from checkout.models import Checkout, GroupLink, LeadNotification, PaymentRequest
 from checkout.states import ShareStatus
 from config.lib import clock
 from hosted_page import tasks
@@ -228,21 +228,21 @@ class TestTextsDuringADispute:
         assert len(network.sent) == 1
 
     @pytest.mark.rule("lead.told")
-    @pytest.mark.parametrize("kind", ["links_end", "said_no"])
+    @pytest.mark.parametrize("kind", ["links_end", "declined"])
     def test_to_the_lead_wait_for_the_banks_decision(
         self, finn: Mate, order: Checkout, network: Network, kind: str
     ) -> None:
-        if kind == "said_no":
+        if kind == "declined":
             finn.post("/decline")
         else:
             PaymentRequest.objects.update(expires_at=timezone.now() + timedelta(hours=23))
-        LeadTold.objects.filter(kind=kind).update(due_at=timezone.now())
+        LeadNotification.objects.filter(kind=kind).update(due_at=timezone.now())
         found = disputed(order)
         self.look(network)
-        row = LeadTold.objects.get(kind=kind)
+        row = LeadNotification.objects.get(kind=kind)
         assert network.sent == {} and row.ended_at is None and row.due_at > clock.now()
         decide(found, is_won=True)
-        LeadTold.objects.filter(kind=kind).update(due_at=timezone.now())
+        LeadNotification.objects.filter(kind=kind).update(due_at=timezone.now())
         self.look(network)
         assert len(network.sent) == 1
 

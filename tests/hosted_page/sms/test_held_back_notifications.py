@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from checkout import mate_shares, refunds
-from checkout.models import Checkout, LeadTold, Refund
+from checkout.models import Checkout, LeadNotification, Refund
 from hosted_page import tasks
 from hosted_page.models import SmsMessage
 from hosted_page.sms import lead_notifications, sending
@@ -47,11 +47,11 @@ class TestARefundThatFails:
         order.refresh_from_db()
         assert order.status == "captured"
 
-    @pytest.mark.parametrize("kind", ["said_no", "all_paid", "links_end"])
+    @pytest.mark.parametrize("kind", ["declined", "all_paid", "links_end"])
     def test_releases_notifications_that_became_due_during_the_refund(
         self, finn: Mate, order: Checkout, network: Network, settings: Settings, kind: str
     ) -> None:
-        if kind == "said_no":
+        if kind == "declined":
             finn.post("/decline")
         elif kind == "all_paid":
             settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
@@ -62,10 +62,10 @@ class TestARefundThatFails:
             a_day_before_the_end()
         self.begins(order)
         assert texts(network) == []
-        row = LeadTold.objects.get(kind=kind)
+        row = LeadNotification.objects.get(kind=kind)
         assert row.ended_at is None and row.due_at > timezone.now()
         self.fails(order)
-        LeadTold.objects.filter(kind=kind).update(due_at=timezone.now())
+        LeadNotification.objects.filter(kind=kind).update(due_at=timezone.now())
         assert len(texts(network)) == 1
 
     @pytest.mark.parametrize("is_meanwhile", [False, True], ids=["later", "between two looks"])
@@ -124,12 +124,12 @@ class TestARefundThatFails:
 
     def waits(self, network: Network) -> None:
         assert texts(network) == []
-        row = LeadTold.objects.get(kind="said_no")
+        row = LeadNotification.objects.get(kind="declined")
         assert row.ended_at is None and row.due_at > timezone.now()
         assert SmsMessage.objects.get(kind="lead").claimed_at is None
 
     def texts_in_an_hour(self, network: Network) -> list[str]:
-        LeadTold.objects.filter(kind="said_no").update(due_at=timezone.now())
+        LeadNotification.objects.filter(kind="declined").update(due_at=timezone.now())
         return texts(network)
 
     def test_releases_the_notification_that_all_have_paid(
@@ -144,7 +144,7 @@ class TestARefundThatFails:
         mates.pump(order.pk, rounds=2)
         assert finn.status() == "paid" and texts(network) == []
         self.fails(order)
-        LeadTold.objects.filter(kind="all_paid").update(due_at=timezone.now())
+        LeadNotification.objects.filter(kind="all_paid").update(due_at=timezone.now())
         (text,) = texts(network)
         assert text.startswith("Your mates have paid £20.00")
 
@@ -158,6 +158,6 @@ class TestARefundThatFails:
             assert len(texts(network)) == 1
         self.begins(order)
         self.fails(order, delay=timedelta(days=3))
-        row = LeadTold.objects.get(kind="links_end")
+        row = LeadNotification.objects.get(kind="links_end")
         assert row.ended_at is None
         assert row.due_at == (amys(order).expires_at or row.due_at) - timedelta(days=1)

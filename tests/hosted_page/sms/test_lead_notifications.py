@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from checkout import mate_shares, refunds
-from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.models import Checkout, LeadNotification, PaymentRequest
 from hosted_page import tasks
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
@@ -37,7 +37,7 @@ def texts(network: Network) -> list[str]:
 
 
 def a_day_before_the_end() -> None:
-    LeadTold.objects.filter(kind="links_end").update(due_at=timezone.now())
+    LeadNotification.objects.filter(kind="links_end").update(due_at=timezone.now())
     PaymentRequest.objects.update(expires_at=timezone.now() + timedelta(hours=23))
 
 
@@ -82,7 +82,7 @@ class TestRefusalByAMate:
 
     def test_without_a_share_any_more_is_not_sent(self, finn: Mate, network: Network) -> None:
         finn.post("/decline")
-        LeadTold.objects.filter(kind="said_no").update(share_uuid=None)
+        LeadNotification.objects.filter(kind="declined").update(share_uuid=None)
         assert texts(network) == []
 
     def test_is_not_sent_if_the_lead_keeps_the_share(self, finn: Mate, network: Network) -> None:
@@ -124,7 +124,7 @@ class TestAllHavePaid:
 
 class TestTheLinksEnd:
     def test_is_announced_a_day_before(self, order: Checkout, network: Network) -> None:
-        row = LeadTold.objects.get()
+        row = LeadNotification.objects.get()
         assert row.due_at == (amys(order).expires_at or row.due_at) - timedelta(days=1)
         assert texts(network) == []
         a_day_before_the_end()
@@ -134,9 +134,9 @@ class TestTheLinksEnd:
         assert len(texts(network)) == 1
 
     def test_announcement_moves_with_paused_links(self, order: Checkout, network: Network) -> None:
-        LeadTold.objects.update(due_at=timezone.now())
+        LeadNotification.objects.update(due_at=timezone.now())
         assert texts(network) == []
-        row = LeadTold.objects.get()
+        row = LeadNotification.objects.get()
         assert row.ended_at is None and row.due_at == (amys(order).expires_at or row.due_at) - timedelta(
             days=1
         )
@@ -157,7 +157,10 @@ class TestNothingIsSent:
         mates.pump(order.pk, rounds=3)
         order.refresh_from_db()
         assert order.status == "refunded"
-        assert texts(network) == [] and not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+        assert (
+            texts(network) == []
+            and not LeadNotification.objects.filter(kind="declined", ended_at=None).exists()
+        )
 
     def test_of_a_queued_text_once_the_order_is_being_refunded(
         self, finn: Mate, order: Checkout, network: Network
@@ -179,7 +182,8 @@ class TestNothingIsSent:
         finn.post("/decline")
         Mate(amys(order)).post("/decline")
         assert (
-            len(texts(network)) == 1 and not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+            len(texts(network)) == 1
+            and not LeadNotification.objects.filter(kind="declined", ended_at=None).exists()
         )
 
     @pytest.mark.django_db(transaction=True)
@@ -194,7 +198,7 @@ class TestNothingIsSent:
             threading.Barrier(2, timeout=10),
         )
 
-        def meet(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+        def meet(row: LeadNotification, checkout: Checkout, shares: list[PaymentRequest]) -> str:
             together.wait()
             return find_words(row, checkout, shares)
 
@@ -213,7 +217,7 @@ class TestNothingIsSent:
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(work, range(2)))
         assert SmsMessage.objects.filter(kind=SmsMessage.Kind.LEAD).count() == 1
-        assert not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+        assert not LeadNotification.objects.filter(kind="declined", ended_at=None).exists()
 
     @pytest.mark.rule("sms.stop")
     @pytest.mark.parametrize("when", ["before", "meanwhile"])
@@ -231,7 +235,7 @@ class TestNothingIsSent:
         finn.post("/decline")
         tasks.tell_leads()
         assert not SmsMessage.objects.filter(kind="lead").exists()
-        assert not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+        assert not LeadNotification.objects.filter(kind="declined", ended_at=None).exists()
 
 
 @pytest.mark.rule("lead.language")
@@ -276,4 +280,4 @@ class TestTheLanguage:
 
 def test_no_notification_is_queued_for_an_order_without_mates(lea: Payer) -> None:
     lea.pay()
-    assert not LeadTold.objects.exists()
+    assert not LeadNotification.objects.exists()

@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('verb', models.CharField(help_text='authorize, capture, void, refund, look_up or movements', max_length=10)),
-                ('mode', models.CharField(choices=[('down', 'the connection breaks before anything is done'), ('error', 'nothing is done, the answer is a 500'), ('hang', 'nothing is done, and no answer comes'), ('done_then_hang', 'it is done, and no answer comes'), ('done_then_reset', 'it is done, and the connection breaks'), ('done_then_error', 'it is done, the answer is a 500'), ('nonsense', 'it is done, the answer makes no sense'), ('garbage', 'it is done, and told with garbage wherever that does not matter'), ('no_amount', 'it is done, and told with an amount that is no number'), ('notify_twice', 'it is done and told twice'), ('notify_first', 'it is told before it is answered'), ('replayed_500', 'nothing is done, and its key is answered 500 for ever'), ('done_replayed_500', 'it is done, and its key is answered 500 for ever'), ('already_captured', "it was captured in the bank's dashboard just before"), ('pending', 'it is accepted, and done 3 s later'), ('pending_for_ever', 'it is accepted, and never done'), ('pending_then_failed', 'it is accepted, and refused 3 s later'), ('forgets_keys', 'its key is forgotten: it is done anew, or known by the payment alone'), ('not_vouched', 'looked up by its key alone: not found proves nothing'), ('partial_hold', 'half of the amount is held'), ('refund_card_closed', "refused: the card's account is closed"), ('not_accepted', 'refused as a request: nothing is kept under its key'), ('void_refused_once', 'refused for a passing reason'), ('void_refused', 'refused for good'), ('stale', 'the books are read without what is newer than five seconds')], max_length=20)),
+                ('mode', models.CharField(choices=[('down', 'the connection breaks before anything is done'), ('error', 'nothing is done, and the answer is a 500'), ('hang', 'nothing is done, and no answer arrives'), ('done_then_hang', 'it is done, and no answer arrives'), ('done_then_reset', 'it is done, and the connection breaks'), ('done_then_error', 'it is done, and the answer is a 500'), ('nonsense', 'it is done, and the answer makes no sense'), ('garbage', 'it is done, and the notification has garbage in fields that do not matter'), ('no_amount', 'it is done, and its notification has an amount that is not a number'), ('notify_twice', 'it is done, and the notification is sent twice'), ('notify_first', 'the notification is sent before the answer'), ('replayed_500', 'nothing is done, and each later call with this key gets a 500'), ('done_replayed_500', 'it is done, and each later call with this key gets a 500'), ('already_captured', "it was captured in the bank's dashboard just before"), ('pending', 'it is accepted, and done 3 s later'), ('pending_for_ever', 'it is accepted, and never done'), ('pending_then_failed', 'it is accepted, and refused 3 s later'), ('forgets_keys', 'its key is forgotten: it is done again, or is known only by the payment'), ('not_vouched', 'looked up only by its key: not found proves nothing'), ('partial_hold', 'half of the amount is held'), ('refund_card_closed', "refused: the card's account is closed"), ('not_accepted', 'refused as a request: no result is stored for its key'), ('void_refused_once', 'refused for a temporary reason'), ('void_refused', 'refused permanently'), ('stale', 'the books are read without entries of the last five seconds')], max_length=20)),
                 ('times', models.PositiveIntegerField()),
             ],
         ),
@@ -113,7 +113,7 @@ class Migration(migrations.Migration):
                 ('decided_at', models.DateTimeField(blank=True, null=True)),
                 ('is_inquiry', models.BooleanField(db_default=False, default=False)),
                 ('moved_at', django.contrib.postgres.fields.ArrayField(base_field=models.DateTimeField(), blank=True, db_default=[], default=list, help_text='When each decision moved the money to the merchant, or away from them.', size=None)),
-                ('is_told', models.BooleanField(default=False)),
+                ('is_reported', models.BooleanField(default=False)),
                 ('charge', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='bank.charge')),
             ],
         ),
@@ -138,7 +138,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='dispute',
-            index=models.Index(models.F('opens_at'), condition=models.Q(('is_told', False)), name='bank_dispute_opens'),
+            index=models.Index(models.F('opens_at'), condition=models.Q(('is_reported', False)), name='bank_dispute_opens'),
         ),
         migrations.AddIndex(
             model_name='banknotification',
