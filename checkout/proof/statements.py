@@ -210,8 +210,8 @@ INVARIANTS = (
           AND NOT EXISTS (  -- until a part has succeeded the whole refund can fail, so a refused part waits
             SELECT 1 FROM payments_operation refused
             WHERE refused.payment_id = p.id AND refused.state IN ('failed', 'declined') AND (EXISTS (
-                SELECT 1 FROM payments_operation other
-                WHERE other.refund_uuid = refused.refund_uuid AND other.ended_at IS NULL) OR EXISTS (
+                SELECT 1 FROM payments_payment q JOIN payments_operation other ON other.payment_id = q.id
+                WHERE q.checkout_uuid = c.id AND other.kind = 'refund' AND other.ended_at IS NULL) OR EXISTS (
                 SELECT 1 FROM checkout_paymentrequest s WHERE s.checkout_id = c.id AND s.status = 'paying'))
               AND refused.reason NOT IN ('withdrawn', 'new_key') AND NOT EXISTS (
                 SELECT 1 FROM payments_operation given WHERE given.refund_uuid = refused.refund_uuid AND (

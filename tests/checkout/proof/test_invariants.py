@@ -9,7 +9,7 @@ from checkout import captures, refunds
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import ledger_proof, statements
 from payments.discrepancies import kinds
-from payments.models import Discrepancy, Merchant, Operation
+from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.providers.sandbox import fault_injection
 from tests import factories, mates, outside
 from tests.checkout.proof.tampering import (
@@ -147,6 +147,25 @@ class TestBreaches:
         refused = Operation.objects.get(payment__checkout_uuid=order.pk, kind="refund")
         shares[0].refresh_from_db()
         assert (refused.state, shares[0].status) == ("failed", "paying")
+        assert ledger_proof.find_breaches() == []
+
+    def test_do_not_name_a_refused_part_while_a_dashboard_refund_of_another_card_is_pending(
+        self, order: Checkout, shares: list[PaymentRequest], settings: Settings
+    ) -> None:
+        """The refund does not end before each refund of the order is confirmed, those by others too."""
+        mates.pay(shares[0])
+        for _ in range(2):
+            outside.settle(order)
+        settings.SANDBOX_REFUND_SECONDS = 3600
+        payment = Payment.objects.get(subject=shares[0].pk)
+        outside.refund_outside(payment, 500, is_pending=True)
+        outside.ask_about(payment)
+        fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=2)
+        refund = mates.give_back(order)
+        mates.pump(order.pk)
+        parts = Operation.objects.filter(refund_uuid=refund.pk)
+        order.refresh_from_db()
+        assert ({part.state for part in parts}, order.status) == ({"failed"}, "refunding")
         assert ledger_proof.find_breaches() == []
 
     def test_do_not_count_a_capture_that_was_in_doubt_over_its_deadline(self, captured: Checkout) -> None:
