@@ -142,7 +142,7 @@ def record_opt_in(
         _check_tick_limit(target)
         _save_name(person, name)
         opt_in = _save_opt_in(target, _merchant_customer(merchant, person, email), email, placement, text)
-        data = event.event_data(target, opt_in, person, name, proven_person=person if has_proven else None)
+        data = event.event_data(target, opt_in, person, name, verified=person if has_proven else None)
         order = target.checkout.pk
         return outbox.emit(merchant, EventType.OPTED_IN, data, at=opt_in.opted_in_at, checkout_uuid=order).pk
 

@@ -62,17 +62,12 @@ class OptedInDataOut(Out):
 
 
 def event_data(
-    target: PaymentTarget,
-    opt_in: OptIn,
-    person: Customer | None,
-    name: str,
-    *,
-    proven_person: Customer | None,
+    target: PaymentTarget, opt_in: OptIn, person: Customer | None, name: str, *, verified: Customer | None
 ) -> dict[str, Any]:
     """Return the data of the event.
 
-    `proven_person` is the person if they entered a code in this visit, otherwise None. The data contains a
-    number only for such a person.
+    `verified` is the person if they entered a code in this visit, otherwise None. The data contains a number
+    only for a verified person.
     """
     return OptedInDataOut.write(
         {
@@ -86,9 +81,9 @@ def event_data(
             "customer": {
                 "name": (person.name if person else name) or None,
                 "email": opt_in.email,
-                "phone": proven_person.phone if proven_person else None,
+                "phone": verified.phone if verified else None,
             },
-            "opt_in": _consent_fields(opt_in, is_proven=proven_person is not None),
+            "opt_in": _consent_fields(opt_in, is_proven=verified is not None),
         }
     )
 

@@ -23,13 +23,11 @@ def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, A
         opt_ins = opt_ins.filter(person__merchant=merchant)
         prefills = prefills.filter(checkout__merchant=merchant)
     customer = person.customer
-    shows_identity = (
-        merchant is None or opt_ins.exists()
-    )  # an opt-in gave the merchant the name and the number
-    prefills = prefills if shows_identity else prefills.none()
+    knows_person = merchant is None or opt_ins.exists()  # the event of an opt-in contains name and number
+    prefills = prefills if knows_person else prefills.none()
     return {
-        "name": (customer.name or None) if customer and shows_identity else None,
-        "phone": (customer.phone if shows_identity else str(customer)) if customer else None,
+        "name": (customer.name or None) if customer and knows_person else None,
+        "phone": (customer.phone if knows_person else str(customer)) if customer else None,
         "remembered_since": _remembered_since(customer) if merchant is None else [],
         "signed_in_since": _signed_in_since(customer) if merchant is None else [],
         "known_since": clock.iso(customer.created_at) if customer and merchant is None else None,

@@ -83,18 +83,15 @@ def find_person(*, phone: str = "", email: str = "") -> Person:
             return Person(None, [], phone)
         raise Unknown
     opt_ins = OptIn.objects.filter(email_digest__in=consent.email_digests(email))
-    merchant_customers = MerchantCustomer.objects.filter(pk__in=opt_ins.values("person"))
-    without_number = list(merchant_customers.filter(customer=None))
-    customers = set(
-        merchant_customers.filter(customer__erased_at=None).values_list("customer", flat=True)
-    ) - {None}
+    rows = MerchantCustomer.objects.filter(pk__in=opt_ins.values("person"))
+    without_number = list(rows.filter(customer=None))
+    customers = set(rows.filter(customer__erased_at=None).values_list("customer", flat=True)) - {None}
     if len(customers) > 1:
         raise SeveralPeople
     if not customers and not without_number:
         raise Unknown
-    people = [of_customer(pk) for pk in customers if pk]
-    return (
-        Person(people[0].customer, [*people[0].known_as, *without_number])
-        if people
-        else Person(None, without_number)
-    )
+    customer_uuid = next(filter(None, customers), None)
+    if customer_uuid is None:
+        return Person(None, without_number)
+    person = of_customer(customer_uuid)
+    return Person(person.customer, [*person.known_as, *without_number])

@@ -48,16 +48,8 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
             raise TooManySmsMessages(_("We cannot send more texts for this order. Send the link yourself."))
         operator_stops.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
-        outbox.queue_message(
-            MessageRequest(
-                kind,
-                recipient,
-                target,
-                f"{invitation_text(share)} {_stop_sentence(recipient)}",
-                ends_at,
-                address,
-            )
-        )
+        body = f"{invitation_text(share)} {_stop_sentence(recipient)}"
+        outbox.queue_message(MessageRequest(kind, recipient, target, body, ends_at, address))
         # A new number replaces an earlier one only when the text to the new number is sent. Until then, only
         # the earlier number has the link.
         share.phone, share.next_reminder_at = share.phone or recipient, now + REMINDER_INTERVAL

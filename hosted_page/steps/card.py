@@ -66,25 +66,13 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
-    """Show a card page, or redirect to it.
-
-    The card page returns the payer to an address that is valid only for this target, this person, this amount
-    and these units. Raises Busy, ProviderUnreachable.
-    """
-    bound = signing.dumps(_bound_values(target, person.pk), salt="card")
-    paid_url = target.absolute("paid")
-    return_url = f"{paid_url}{'&' if '?' in paid_url else '?'}{urlencode({'bound': bound})}"
+    """Show a card page, or redirect to it. Raises Busy, ProviderUnreachable."""
     notice = sign_in_extension.extension_notice(request, target)
     signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
-    merchant, context = target.checkout.merchant, card_page.page_context(target, person) | signed_in
-    form = CardForm(
-        target.subject,
-        return_url,
-        target.amount,
-        target.checkout.currency,
-        merchant.provider_account,
-        page=context,
-    )
+    context = card_page.page_context(target, person) | signed_in
+    currency, account = target.checkout.currency, target.checkout.merchant.provider_account
+    return_url = _bound_return_url(target, person)
+    form = CardForm(target.subject, return_url, target.amount, currency, account, page=context)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()
         connection_release.release()
@@ -92,6 +80,16 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
     if isinstance(page, str):
         return HttpResponseRedirect(page)
     return rendering.show_card_page(request, target, page, context)
+
+
+def _bound_return_url(target: PaymentTarget, person: Customer) -> str:
+    """Return the address to which the card page returns the payer.
+
+    It is valid only for this target, this person, this amount and these units.
+    """
+    bound = signing.dumps(_bound_values(target, person.pk), salt="card")
+    url = target.absolute("paid")
+    return f"{url}{'&' if '?' in url else '?'}{urlencode({'bound': bound})}"
 
 
 def _bound_values(target: PaymentTarget, person_uuid: UUID) -> list[Any]:
