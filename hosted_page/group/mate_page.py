@@ -218,7 +218,7 @@ def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: U
     is_known = target.share is not None and bool(target.share.phone or target.share.mate_id)
     may_sign_in = is_known and target.is_payable and customer_uuid is None
     if may_sign_in and (
-        SIGN_IN in request.GET or codes.is_awaited(target.subject, payer.browser_of(request))
+        SIGN_IN in request.GET or codes.has_waiting_code(target.subject, payer.browser_of(request))
     ):
         return sign_in.show_sign_in(request, target)
     words = _("{name} has made a newer link for this share, so this one no longer works.")

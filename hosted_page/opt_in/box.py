@@ -85,6 +85,6 @@ def _is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def _signed_in_person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
-    """Return the person who is signed in here, None if no one is."""
+    """Return the person who is signed in to this order or share, None if no person is signed in."""
     customer_uuid = payer.customer_of(request, target.subject)
     return Customer.objects.filter(pk=customer_uuid, erased_at=None).first() if customer_uuid else None

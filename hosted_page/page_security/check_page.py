@@ -53,7 +53,7 @@ def show_check_page(request: HttpRequest) -> HttpResponse:
     """
     step = _step_of_address(request.GET.get("step", ""))
     with translation.override(settings.LANGUAGE_CODE):
-        return _show_card_page(request) if step == CARD else _first_step(request)
+        return _show_card_page(request) if step == CARD else _show_first_step(request)
 
 
 def _step_of_address(signed: str) -> object:
@@ -63,7 +63,7 @@ def _step_of_address(signed: str) -> object:
         raise Http404 from None
 
 
-def _first_step(request: HttpRequest) -> HttpResponse:
+def _show_first_step(request: HttpRequest) -> HttpResponse:
     context = {
         **_common_context(),
         "action": request.path,

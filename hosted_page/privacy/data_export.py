@@ -44,7 +44,7 @@ def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, A
 
 
 def _remembered_since(customer: Customer | None) -> list[str | None]:
-    """Return the time since which each browser has remembered the person's number."""
+    """Return the times at which browsers began to remember the person's number."""
     browsers = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
     return [clock.iso(row.proven_at) for row in browsers]
 
@@ -55,42 +55,42 @@ def _signed_in_since(customer: Customer | None) -> list[str | None]:
     return [clock.iso(row.began_at) for row in sign_ins]
 
 
-def _export_order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
+def _export_order(checkout: Checkout, customer: Customer | None) -> dict[str, Any]:
     return {
-        "merchant": row.merchant.name,
-        "merchant_order_id": row.merchant_order_id,
-        "checkout_uuid": str(row.pk),
-        "status": row.status,
-        "amount": row.amount,
-        "currency": row.currency,
-        "created_at": clock.iso(row.created_at),
-        "cards": _cards_used(row.pk, customer),
+        "merchant": checkout.merchant.name,
+        "merchant_order_id": checkout.merchant_order_id,
+        "checkout_uuid": str(checkout.pk),
+        "status": checkout.status,
+        "amount": checkout.amount,
+        "currency": checkout.currency,
+        "created_at": clock.iso(checkout.created_at),
+        "cards": _cards_used(checkout.pk, customer),
     }
 
 
-def _export_share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
+def _export_share(share: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
     """Return a share's data. If another person paid the share, leave out that person's name."""
-    is_of_another_mate = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
+    is_of_another_mate = share.mate_id is not None and (customer is None or share.mate_id != customer.pk)
     return {
-        "merchant": row.checkout.merchant.name,
-        "checkout_uuid": str(row.checkout_id),
-        "payment_request_uuid": str(row.pk),
-        "name": None if is_of_another_mate else row.name or None,
-        "status": row.status,
-        "amount": row.amount,
-        "currency": row.checkout.currency,
-        "created_at": clock.iso(row.created_at),
-        "cards": _cards_used(row.pk, customer),
+        "merchant": share.checkout.merchant.name,
+        "checkout_uuid": str(share.checkout_id),
+        "payment_request_uuid": str(share.pk),
+        "name": None if is_of_another_mate else share.name or None,
+        "status": share.status,
+        "amount": share.amount,
+        "currency": share.checkout.currency,
+        "created_at": clock.iso(share.created_at),
+        "cards": _cards_used(share.pk, customer),
     }
 
 
-def _export_prefill(row: Prefill) -> dict[str, Any]:
+def _export_prefill(prefill: Prefill) -> dict[str, Any]:
     return {
-        "merchant": row.checkout.merchant.name,
-        "checkout_uuid": str(row.checkout_id),
-        "phone": row.phone or None,
-        "name": row.name or None,
-        "locale": row.locale or None,
+        "merchant": prefill.checkout.merchant.name,
+        "checkout_uuid": str(prefill.checkout_id),
+        "phone": prefill.phone or None,
+        "name": prefill.name or None,
+        "locale": prefill.locale or None,
     }
 
 
@@ -106,12 +106,12 @@ def _cards_used(subject: UUID, customer: Customer | None) -> list[dict[str, str]
     ]
 
 
-def _export_opt_in(row: OptIn) -> dict[str, Any]:
+def _export_opt_in(opt_in: OptIn) -> dict[str, Any]:
     return {
-        "merchant": row.text.merchant.name,
-        "checkout_uuid": str(row.checkout_uuid),
-        "email": row.email or None,
-        "words": row.text.text,
-        "placement": row.placement,
-        "opted_in_at": clock.iso(row.opted_in_at),
+        "merchant": opt_in.text.merchant.name,
+        "checkout_uuid": str(opt_in.checkout_uuid),
+        "email": opt_in.email or None,
+        "words": opt_in.text.text,
+        "placement": opt_in.placement,
+        "opted_in_at": clock.iso(opt_in.opted_in_at),
     }

@@ -81,14 +81,16 @@ def erase_recorded_again() -> Iterator[tuple[str, list[str]]]:
         mark, erased_at = _newest_mark(marks, "phone", customer.phone or "")
         if customer.created_at <= erased_at:
             yield mark, _erase_again(data_subjects.of_customer(customer.pk))
-    for row in batches.iterate(MerchantCustomer.objects.filter(customer=None)):
-        opt_ins = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
+    for merchant_customer in batches.iterate(MerchantCustomer.objects.filter(customer=None)):
+        opt_ins = (
+            OptIn.objects.filter(person=merchant_customer).exclude(email_digest="").order_by("-opted_in_at")
+        )
         newest_opt_in = opt_ins.first()
         if newest_opt_in is None:
             continue
         mark, erased_at = _newest_mark(marks, "e-mail", newest_opt_in.email.lower())
         if newest_opt_in.opted_in_at <= erased_at:
-            yield mark, _erase_again(Person(None, [row]))
+            yield mark, _erase_again(Person(None, [merchant_customer]))
     yield from _erase_numbers_again(marks)
 
 

@@ -53,7 +53,7 @@ def erase_old() -> int:
 
 
 def _limit_time(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield rows until the time limit. The next night's run processes the remaining rows."""
+    """Yield the rows until the time limit is reached. The next night's run processes the remaining rows."""
     end = time.monotonic() + SECONDS
     return takewhile(lambda _: time.monotonic() < end, batches.iterate(rows))
 

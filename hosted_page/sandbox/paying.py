@@ -79,7 +79,7 @@ def _has_open_links(checkout: Checkout) -> bool:
 
 
 def pledge_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> PaymentRequest:
-    """Pledge the named share, or the first open one, and wait for the outcome.
+    """Pledge the named share, or the first open share, and wait for the outcome.
 
     Raises CardDeclined, ShareNotOpen.
     """
@@ -92,7 +92,7 @@ def pledge_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> P
 
 
 def pay_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> PaymentRequest:
-    """Pay the named share, or the first open one, and wait for the outcome.
+    """Pay the named share, or the first open share, and wait for the outcome.
 
     Raises CardDeclined, ShareNotOpen.
     """

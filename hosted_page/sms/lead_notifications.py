@@ -48,54 +48,54 @@ def _process_next() -> bool:
     """Process the notification that has been due longest. Return False if no notification is due."""
     with transaction.atomic(durable=True):
         rows = LeadNotification.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
-        row = rows.select_for_update(of=("self",), no_key=True, skip_locked=True).first()
-        if row is None:
+        notification = rows.select_for_update(of=("self",), no_key=True, skip_locked=True).first()
+        if notification is None:
             return False
         now = clock.now()
-        checkout = Checkout.objects.select_related("merchant", "lead").get(pk=row.checkout_id)
+        checkout = Checkout.objects.select_related("merchant", "lead").get(pk=notification.checkout_id)
         shares = current_checkouts.shares_of(checkout)
-        next_check_at = _next_check_at(row, checkout, shares, now)
+        next_check_at = _next_check_at(notification, checkout, shares, now)
         if next_check_at is not None:
-            row.due_at = next_check_at
+            notification.due_at = next_check_at
         else:
-            row.ended_at = now
-            _queue_text(row, checkout, shares, now)
-        row.save(update_fields=["due_at", "ended_at"])
+            notification.ended_at = now
+            _queue_text(notification, checkout, shares, now)
+        notification.save(update_fields=["due_at", "ended_at"])
     return True
 
 
 def _next_check_at(
-    row: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
+    notification: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
 ) -> datetime | None:
     """Return when to check the notification again, None to process it now.
 
     While the order is paused, the notification is checked again after an hour. A notification about the end
     of the links is checked again on their last day, which a pause or a new link can postpone.
     """
-    if _is_paused(row, checkout):
+    if _is_paused(notification, checkout):
         return now + PAUSE_RETRY_AFTER
     end = link_deadline.ends_at(shares)
-    if row.kind != Kind.LINKS_END or end is None or end - link_deadline.LAST_DAY <= now:
+    if notification.kind != Kind.LINKS_END or end is None or end - link_deadline.LAST_DAY <= now:
         return None
     return end - link_deadline.LAST_DAY
 
 
-def _is_paused(row: LeadNotification, checkout: Checkout) -> bool:
+def _is_paused(notification: LeadNotification, checkout: Checkout) -> bool:
     """Return whether the notification must wait until the order's dispute or refund has ended.
 
     While a dispute is open, a message must not ask the lead to do something that needs working links. While
     the order is being refunded, no message is sent. If the refund fails, the waiting messages are sent.
     """
-    is_disputed = row.kind != Kind.ALL_PAID and disputes.has_open_dispute(checkout.pk)
+    is_disputed = notification.kind != Kind.ALL_PAID and disputes.has_open_dispute(checkout.pk)
     return is_disputed or checkout.status == Status.REFUNDING
 
 
 def _queue_text(
-    row: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
+    notification: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
 ) -> None:
     """Queue the message if it is still true, the order may have another message, and no limit is reached."""
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
-        body = _write_text(row, checkout, shares)
+        body = _write_text(notification, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
     if not body or lead is None or not lead.phone or _has_reached_maximum(checkout):
         return
@@ -105,7 +105,7 @@ def _queue_text(
         # instead of an address.
         message = MessageRequest(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic(savepoint=True):
-            outbox.queue_message(message, key=row.pk)
+            outbox.queue_message(message, key=notification.pk)
     except (TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped):
         return
 
@@ -121,22 +121,22 @@ def _has_reached_maximum(checkout: Checkout) -> bool:
     return texts.exclude(ended_at__isnull=False, claimed_at=None).count() >= PER_CHECKOUT
 
 
-def _write_text(row: LeadNotification, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+def _write_text(notification: LeadNotification, checkout: Checkout, shares: list[PaymentRequest]) -> str:
     """Return the text of the message, "" if the notification is no longer true."""
-    reported_shares = _shares_in_text(row, shares) if _is_current(row, checkout) else []
+    reported_shares = _shares_in_text(notification, shares) if _is_current(notification, checkout) else []
     if not reported_shares:
         return ""
-    is_about_one_share = row.kind in STATUS_OF_SHARE
+    is_about_one_share = notification.kind in STATUS_OF_SHARE
     name = safe_names.safe_name(reported_shares[0].shown_name) if is_about_one_share else ""
-    pattern = _text_pattern(row, is_every_share=len(reported_shares) == len(shares))
+    pattern = _text_pattern(notification, is_every_share=len(reported_shares) == len(shares))
     return _fill_in(pattern, checkout, reported_shares, name) + (
-        f"#{link_deadline.ID}" if row.kind == Kind.LINKS_END else ""
+        f"#{link_deadline.ID}" if notification.kind == Kind.LINKS_END else ""
     )
 
 
-def _text_pattern(row: LeadNotification, *, is_every_share: bool) -> str:
+def _text_pattern(notification: LeadNotification, *, is_every_share: bool) -> str:
     """Return the text of the message, with names of values in braces."""
-    match row.kind:
+    match notification.kind:
         case Kind.DECLINED:
             return _("{name} said no to {amount} at {shop}. Ask again or cover it: {link}")
         case Kind.NOT_TAKEN:
@@ -155,30 +155,30 @@ def _text_pattern(row: LeadNotification, *, is_every_share: bool) -> str:
             )
 
 
-def _is_current(row: LeadNotification, checkout: Checkout) -> bool:
+def _is_current(notification: LeadNotification, checkout: Checkout) -> bool:
     """Return whether the order has a status in which the notification can be true."""
-    if row.kind == Kind.ALL_IN:
+    if notification.kind == Kind.ALL_IN:
         return checkout.status == Status.CREATED
     return checkout.status == Status.CAPTURED or (
-        row.kind == Kind.DECLINED and checkout.status == Status.CREATED
+        notification.kind == Kind.DECLINED and checkout.status == Status.CREATED
     )
 
 
-def _shares_in_text(row: LeadNotification, shares: list[PaymentRequest]) -> list[PaymentRequest]:
+def _shares_in_text(notification: LeadNotification, shares: list[PaymentRequest]) -> list[PaymentRequest]:
     """Return the shares that the message is about.
 
     Return an empty list if the notification is no longer true, or if a dispute has paused the links that the
     message needs.
     """
-    if row.kind != Kind.ALL_PAID and disputes.blocking_dispute(row.checkout_id) is not None:
+    if notification.kind != Kind.ALL_PAID and disputes.blocking_dispute(notification.checkout_id) is not None:
         return []
-    if row.kind in STATUS_OF_SHARE:
-        status = STATUS_OF_SHARE[row.kind]
-        return [share for share in shares if share.pk == row.share_uuid and share.status == status]
-    if row.kind == Kind.ALL_IN:
+    if notification.kind in STATUS_OF_SHARE:
+        status = STATUS_OF_SHARE[notification.kind]
+        return [share for share in shares if share.pk == notification.share_uuid and share.status == status]
+    if notification.kind == Kind.ALL_IN:
         outstanding = [share for share in shares if share.status in SHARE_OUTSTANDING]
         return outstanding if all(share.status == ShareStatus.PLEDGED for share in outstanding) else []
-    if row.kind == Kind.ALL_PAID:
+    if notification.kind == Kind.ALL_PAID:
         uncancelled = [share for share in shares if share.status != ShareStatus.CANCELLED]
         return uncancelled if all(share.status in SHARE_PAID for share in uncancelled) else []
     return [share for share in shares if share.status == ShareStatus.OPEN]
@@ -198,10 +198,10 @@ def is_wanted(message: SmsMessage) -> bool:
 
     Return False if the same event has happened again, because a newer message then reports it.
     """
-    row = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
-    if row is None or not _is_current(row, row.checkout):
+    notification = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
+    if notification is None or not _is_current(notification, notification.checkout):
         return False
-    return bool(_shares_in_text(row, current_checkouts.shares_of(row.checkout)))
+    return bool(_shares_in_text(notification, current_checkouts.shares_of(notification.checkout)))
 
 
 def requeue(message: SmsMessage) -> None:
@@ -210,7 +210,7 @@ def requeue(message: SmsMessage) -> None:
     The notification can be true again if a pause has just ended. It gets a new id, because it has the id of its
     message, and the next message is a new row.
     """
-    row = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
-    if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):
-        rows = LeadNotification.objects.filter(pk=row.pk)
+    notification = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
+    if notification is not None and (_is_paused(notification, notification.checkout) or is_wanted(message)):
+        rows = LeadNotification.objects.filter(pk=notification.pk)
         rows.update(id=uuid7(), due_at=clock.now() + PAUSE_RETRY_AFTER, ended_at=None)

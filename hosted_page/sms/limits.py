@@ -35,11 +35,11 @@ CODES = SmsMessage.CODES
 
 
 class TooManySmsMessages(Exception):
-    """A limit is reached, so the message is not sent. The text says what the person can do."""
+    """The message is not sent, because a limit is reached. The exception's text says what the person can do."""
 
 
 class CodeJustRequested(TooManySmsMessages):
-    """A code was requested less than 30 seconds ago. The next one is possible in `seconds`."""
+    """A code was requested less than 30 seconds ago. The next code can be requested in `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(_("A code was requested just now. Wait 30 seconds, then ask again."))

@@ -14,8 +14,8 @@ from hosted_page.sms import budgets, limits
 
 SEND_SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 Kind = SmsMessage.Kind
-# If a text has one character outside GSM-7, it is split into parts of 67 characters instead of 160. Amounts
-# contain no-break spaces, and names contain curly apostrophes. Rule sms.letters.
+# A text with a character outside GSM-7 is split into parts of 67 characters instead of 160. Without these
+# replacements, no-break spaces in amounts and curly apostrophes in names would have this effect. Rule sms.letters.
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "’": "'"})
 
 
@@ -64,7 +64,7 @@ def queue_code_for_payer(message: MessageRequest, *, key: UUID, is_payer: bool) 
     """
     row = _new_message(message, key)
     limits.check_country(message.phone)
-    # The range limit is against SMS fraudsters. They do not pay orders, so it does not apply here.
+    # The range limit does not apply here, because it is against fraudsters, who do not pay orders.
     row.range_digest, row.alike["range_digest"] = "", []
     _lock(row)
     state = limits.read_limits(row)

@@ -81,7 +81,7 @@ def _claim_fields(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
 
 
 def send(message: SmsMessage) -> None:
-    """Have the carrier send a claimed message once.
+    """Send a claimed message once, through the carrier.
 
     Requeue it only if the carrier certainly did not accept it.
     """

@@ -56,7 +56,7 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     try:
         person = target.person(customer_uuid)
         declines.check_limits(target, person, address.caller_address(request))
-        response = _card_page(request, target, person)
+        response = _open_card_page(request, target, person)
     except TooManyDeclines as error:
         return _refuse_attempts(request, target, error)
     except (Busy, ProviderUnreachable):
@@ -65,7 +65,7 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return response
 
 
-def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
+def _open_card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
     """Show a card page, or redirect to it. Raises Busy, ProviderUnreachable."""
     notice = sign_in_extension.extension_notice(request, target)
     signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}

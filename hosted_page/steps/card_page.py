@@ -114,7 +114,7 @@ def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> di
         else _("Try another card.")
     )
     title = DECLINED if target.is_pledge else DECLINES.get(last.decline_reason, DECLINED)
-    safe = _("No money was taken.")
+    assurance = _("No money was taken.")
     is_theirs = person is not None and bool(last.card_last4) and declines.was_tried_by(person, last)
     card = summary.card_name(last) if is_theirs else ""
-    return {"title": str(title), "card": card, "text": f"{safe} {advice}"}
+    return {"title": str(title), "card": card, "text": f"{assurance} {advice}"}

@@ -1,4 +1,4 @@
-"""Sign-in codes. Each is for one number, one checkout or share, and one browser (rules sign_in.*)."""
+"""Sign-in codes. A code is valid for one number, one checkout or share, and one browser (rules sign_in.*)."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -172,7 +172,7 @@ def _codes_of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode
 _WAITING = Prepared(_codes_of_browser, UUID, str, read_at="read_at")
 
 
-def is_awaited(subject: UUID, browser: str) -> bool:
+def has_waiting_code(subject: UUID, browser: str) -> bool:
     """Return whether this browser has requested a code for the subject that can still be entered."""
     code = waiting_code(subject, browser)
     return code is not None and can_be_tried(code)

@@ -27,7 +27,7 @@ HIDDEN_REASONS = {"another_card", "given_up", "order_ended", "pledge_ended", "wi
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-# Before the lead has paid, a card is only held, so testing cards would cost nothing (rule pledge.cards).
+# A pledge only holds a card. Without stricter limits, testing stolen cards would be free (rule pledge.cards).
 PER_PLEDGE = Limit(3, timedelta(days=1))
 PER_PHONE_OF_PLEDGE = Limit(5, timedelta(days=1))
 RETENTION = timedelta(days=2)  # how long a try is kept; longer than the period of any limit

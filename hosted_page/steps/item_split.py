@@ -1,4 +1,4 @@
-"""The part of the split form that shares the cost by item: who has which units. Rule split.by_item.
+"""The part of the split form that shares the cost by item: the units of each person. Rule split.by_item.
 
 The browser sends a line's field once with all numbers ("1 0 2"), or once for each person: the lead first, then
 the mates.

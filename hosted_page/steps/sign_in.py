@@ -182,7 +182,7 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
     if customer_uuid is None or (target.is_of_payer_alone and not target.is_paid_by(customer_uuid)):
         return None
     is_unpaid_lead = target.is_payable and target.share is None and customer_uuid == target.checkout.lead_id
-    split = typed_split.returned_split(request, target) if is_unpaid_lead else None
+    split = typed_split.split_summary(request, target) if is_unpaid_lead else None
     is_long = payer.has_reached_maximum(request, target.subject)
     return {"split": split, "is_paid": target.is_of_payer_alone, "is_long": is_long}
 

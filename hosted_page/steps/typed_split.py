@@ -61,7 +61,7 @@ def delete_values(request: HttpRequest, response: HttpResponse) -> None:
         response.delete_cookie(payer.cookie_name(TYPED), samesite="Lax")
 
 
-def returned_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+def split_summary(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the bar and the sums of the lead's split, typed or saved, for the sign-in page.
 
     They show a lead whose sign-in has ended that the split is kept. Return None for a share, and for an order
