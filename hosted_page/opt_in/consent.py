@@ -148,7 +148,7 @@ def record_opt_in(
 
 
 def erase_events(opt_ins: QuerySet[OptIn]) -> None:
-    """Delete the bodies of these opt-ins' events and stop sending the events. The erasure of a person calls it."""
+    """Delete the bodies of these opt-ins' events and stop sending the events (for the erasure of a person)."""
     keys = set(opt_ins.values_list("checkout_uuid", "opted_in_at"))
     if keys:
         events = lookup.events_about(*{checkout_uuid for checkout_uuid, _ in keys}).filter(

@@ -95,7 +95,10 @@ class ItemSplit:
     def from_saved(
         cls, checkout: Checkout, mates: Sequence[Sequence[int]], free: Sequence[int]
     ) -> "ItemSplit":
-        """Return the saved split: the mates' units and the free units. The lead has the others."""
+        """Return the saved split. `mates` and `free` have the units of the mates and the free units.
+
+        The lead has all other units.
+        """
         quantities = item_amounts.quantities(checkout.bill)
         others_units = item_amounts.add_units(*mates, free)
         return cls(

@@ -21,7 +21,7 @@ from hosted_page.status.table import cell_of
 def share_context(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, box_errors: dict[str, str] | None
 ) -> dict[str, Any]:
-    """Return the context of a share's page: the lead's name, the deadline, the declining, and the opt-in box."""
+    """Return the context of a share's page: the lead's name, the deadline, the decline button, the opt-in box."""
     name, until = lead_name(target.checkout), summary.day_with_time(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},

@@ -157,7 +157,7 @@ def _has_bill(target: PaymentTarget) -> bool:
 def _paid_context(target: PaymentTarget) -> dict[str, Any]:
     """Return the context values that differ for a person who returns to a paid order or share.
 
-    The page of a paid order links to the shop and has no link "cancel". At a group link, the page does not show
+    The page of a paid order links to the shop and has no cancel link. At a group link, the page does not show
     the amount of a paid share, because anyone with the link can open that page.
     """
     if not target.is_of_payer_alone:
