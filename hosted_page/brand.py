@@ -45,9 +45,9 @@ _FROM_LMS = (
 )
 
 
-def is_colour(words: str) -> bool:
+def is_colour(text: str) -> bool:
     """Return whether the text is a colour of six hexadecimal digits, such as "#A61C59"."""
-    return _COLOUR.fullmatch(words) is not None
+    return _COLOUR.fullmatch(text) is not None
 
 
 def sheet(brand: str) -> str:
@@ -65,15 +65,15 @@ def properties(brand: str) -> dict[str, str]:
     light_fill = _make_readable(rgb)
     raised = _raise_lightness(rgb, 0.92 if _chroma_of(rgb) < 0.03 else 0.56)
     dark_fill = _make_readable(raised)
-    night = _with_lightness(rgb, min(max(_lightness_of(rgb), 0.3), 0.4), max_chroma=0.14)
+    dark_band = _with_lightness(rgb, min(max(_lightness_of(rgb), 0.3), 0.4), max_chroma=0.14)
     return {
         "--brand-fill-light": _write_hex(light_fill),
         "--on-brand-light": _ink_on(light_fill),
         "--brand-line-light": _write_hex(_with_lightness(rgb, min(_lightness_of(rgb), 0.58))),
         "--brand-fill-dark": _write_hex(dark_fill),
         "--on-brand-dark": _ink_on(dark_fill),
-        "--brand-band-dark": _write_hex(night),
-        "--on-band-dark": _ink_on(night),
+        "--brand-band-dark": _write_hex(dark_band),
+        "--on-band-dark": _ink_on(dark_band),
         "--brand-line-dark": _write_hex(_raise_lightness(raised, 0.66)),
     }
 
@@ -142,7 +142,7 @@ def _multiply(rows: Iterable[Triple], vector: Triple) -> Triple:
 
 def _parse_colour(brand: str) -> Triple:
     """Return the linear RGB values of a colour such as "#A61C59", each from 0 to 1."""
-    red, green, blue = (_to_linear(int(brand[at : at + 2], 16) / 255) for at in (1, 3, 5))
+    red, green, blue = (_to_linear(int(brand[start : start + 2], 16) / 255) for start in (1, 3, 5))
     return (red, green, blue)
 
 

@@ -1,4 +1,4 @@
-"""What a mate reads after their pledge has ended: why, and that the hold on their card is released.
+"""The notice for a mate whose pledge has ended: the reason, and that the hold on the mate's card is released.
 
 Rules pledge.ends, pledge.withdraw.
 """
@@ -14,10 +14,12 @@ from payments.models import Payment
 
 def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[str, str]:
     """Return the title and the words of the notice for the mate whose `hold` for a share has ended."""
-    was, now = (money.display_for_payer(amount, checkout.currency) for amount in (hold.amount, share.amount))
+    held_amount, share_amount = (
+        money.display_for_payer(amount, checkout.currency) for amount in (hold.amount, share.amount)
+    )
     no_longer_in = _("You are no longer in.")
     released = _("You have not been charged. The hold of {amount} on your card is released.").format(
-        amount=was
+        amount=held_amount
     )
     if hold.decline_reason == pledges.WITHDRAWN:
         return {"title": _("You have withdrawn"), "words": released}
@@ -31,8 +33,8 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
         title = _("{name} changed the split").format(name=lead_name(checkout))
         again = _("If you are still in, take your share again.")
         return {"title": title, "words": f"{no_longer_in} {released} {again}"}
-    if was == now:
+    if held_amount == share_amount:
         return {"title": _("You are no longer in"), "words": released}
     title = _("{name} changed your share").format(name=lead_name(checkout))
-    changed = _("It was {was} and is now {now}.").format(was=was, now=now)
+    changed = _("It was {was} and is now {now}.").format(was=held_amount, now=share_amount)
     return {"title": title, "words": f"{changed} {no_longer_in} {released}"}

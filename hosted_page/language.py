@@ -32,10 +32,9 @@ class LanguageMiddleware:
         language = translation.get_language_from_request(request)
         with translation.override(language):
             response = self._get_response(request)
-            spoken = (
-                translation.get_language() or language
-            )  # `prefer_locale` can change it during the request
-        response.headers.setdefault("Content-Language", spoken)
+            # `prefer_locale` can change the language during the request.
+            active_language = translation.get_language() or language
+        response.headers.setdefault("Content-Language", active_language)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response
 
@@ -43,7 +42,7 @@ class LanguageMiddleware:
 def prefer_locale(request: HttpRequest, locale: str) -> None:
     """Use the language of a locale for this request.
 
-    If the payer has chosen a language, or if the service does not support this one, the language does not change.
+    The language does not change if the payer has chosen one, or if the service does not support the locale's.
     """
     if locale and not _supported_language(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
         translation.activate(
@@ -61,20 +60,20 @@ def _supported_language(locale: str) -> str:
 
 def other_languages() -> list[tuple[str, str]]:
     """Return the languages other than the active one, each with its code and its name in that language."""
-    spoken = translation.get_language()
-    return [(code, name) for code, name in settings.LANGUAGES if code != spoken]
+    active_language = translation.get_language()
+    return [(code, name) for code, name in settings.LANGUAGES if code != active_language]
 
 
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
     """Store the chosen language in a cookie, and redirect back to the page."""
-    wanted, back = request.POST.get("language", ""), request.POST.get("next", "")
-    if wanted not in dict(settings.LANGUAGES) or not back.startswith("/pay") or "\\" in back:
+    code, return_path = request.POST.get("language", ""), request.POST.get("next", "")
+    if code not in dict(settings.LANGUAGES) or not return_path.startswith("/pay") or "\\" in return_path:
         return HttpResponseBadRequest()
-    response = HttpResponseRedirect(back, status=303)
+    response = HttpResponseRedirect(return_path, status=303)
     response.set_cookie(
         settings.LANGUAGE_COOKIE_NAME,
-        wanted,
+        code,
         max_age=A_YEAR,
         secure=not settings.LOCAL,
         httponly=True,

@@ -247,7 +247,7 @@ class ShareTake(models.Model):
 
 
 class CspReport(models.Model):
-    """How often browsers reported the same violation of the content security policy on one kind of page.
+    """The number of times that browsers reported the same violation of the CSP on one kind of page.
 
     Rule card_page.reports.
     """

@@ -31,26 +31,26 @@ NOTICE_SECONDS = 60 * 60
 RETENTION = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and NOTICE_SECONDS together
 SIGN_INS = 5  # sign-ins without a code, per person and checkout or share; older ones are deleted
 BROWSER, SHOWN_CODE = "browser", "code"
-# The form of the names that token_urlsafe(16) makes. A forged name might have characters that are invalid in
-# a header, so names in another form are ignored.
+# The format of the names that token_urlsafe(16) makes. A forged name might have characters that are invalid in
+# a header, so names in any other format are ignored.
 _NAME = re.compile(r"[A-Za-z0-9_-]{22}")
 _SUBJECT = re.compile(r"[0-9a-f]{32}")
 SALT = "payer sign-in"
 
 
 def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
-    """Return the id of the person who is signed in here, None if no one is.
+    """Return the id of the person who is signed in here, None if no one is signed in.
 
     A sign-in is valid for one checkout or share, `subject`, in one browser.
     """
-    found = _valid_sign_in(request, subject)
-    return found.row.customer_uuid if found else None
+    sign_in = _valid_sign_in(request, subject)
+    return sign_in.row.customer_uuid if sign_in else None
 
 
 def is_proven(request: HttpRequest, subject: UUID) -> bool:
     """Return whether the signed-in person entered a code in this visit, instead of being remembered."""
-    found = _valid_sign_in(request, subject)
-    return found is not None and found.row.is_proven
+    sign_in = _valid_sign_in(request, subject)
+    return sign_in is not None and sign_in.row.is_proven
 
 
 def timed_out_customer(request: HttpRequest, subject: UUID) -> UUID | None:
@@ -58,8 +58,8 @@ def timed_out_customer(request: HttpRequest, subject: UUID) -> UUID | None:
 
     Return None if the sign-in is valid, if it ended in any other way, or if it ended too long ago.
     """
-    found = _find_sign_in(request, subject)
-    return found.row.customer_uuid if found and not found.is_valid() else None
+    sign_in = _find_sign_in(request, subject)
+    return sign_in.row.customer_uuid if sign_in and not sign_in.is_valid() else None
 
 
 def has_reached_maximum(request: HttpRequest, subject: UUID) -> bool:
@@ -67,8 +67,8 @@ def has_reached_maximum(request: HttpRequest, subject: UUID) -> bool:
 
     If not, it ends because the person did nothing for 15 minutes.
     """
-    found = _find_sign_in(request, subject)
-    return found is not None and found.longest_until < found.signed_at + LIFE
+    sign_in = _find_sign_in(request, subject)
+    return sign_in is not None and sign_in.longest_until < sign_in.signed_at + LIFE
 
 
 def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False) -> int:
@@ -76,8 +76,8 @@ def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False
 
     With `prolonged`, return the seconds that would be left if the sign-in were extended now.
     """
-    found = _valid_sign_in(request, subject)
-    return max(0, round(found.until(prolonged=prolonged) - time.time())) if found else 0
+    sign_in = _valid_sign_in(request, subject)
+    return max(0, round(sign_in.ends_at(prolonged=prolonged) - time.time())) if sign_in else 0
 
 
 class _SignIn(NamedTuple):
@@ -91,16 +91,16 @@ class _SignIn(NamedTuple):
     signed_at: int
     longest_until: float
 
-    def until(self, *, prolonged: bool = False) -> float:
+    def ends_at(self, *, prolonged: bool = False) -> float:
         return min(LIFE + (time.time() if prolonged else self.signed_at), self.longest_until)
 
     def is_valid(self) -> bool:
-        return time.time() <= self.until()
+        return time.time() <= self.ends_at()
 
 
 def _valid_sign_in(request: HttpRequest, subject: UUID) -> _SignIn | None:
-    found = _find_sign_in(request, subject)
-    return found if found and found.is_valid() else None
+    sign_in = _find_sign_in(request, subject)
+    return sign_in if sign_in and sign_in.is_valid() else None
 
 
 def _find_sign_in(request: HttpRequest, subject: UUID) -> _SignIn | None:
@@ -109,34 +109,34 @@ def _find_sign_in(request: HttpRequest, subject: UUID) -> _SignIn | None:
     Return None if there is no such sign-in, or if the cookie was signed more than an hour ago. The result is
     cached in the request, because one page needs it eight times.
     """
-    known: dict[UUID, _SignIn | None] = request.__dict__.setdefault("payer_sign_ins", {})
-    if subject not in known:
-        known[subject] = _look_up(request, subject)
-    found = known[subject]
-    return found if found and time.time() - found.signed_at <= NOTICE_SECONDS else None
+    cached: dict[UUID, _SignIn | None] = request.__dict__.setdefault("payer_sign_ins", {})
+    if subject not in cached:
+        cached[subject] = _look_up(request, subject)
+    sign_in = cached[subject]
+    return sign_in if sign_in and time.time() - sign_in.signed_at <= NOTICE_SECONDS else None
 
 
 def _look_up(request: HttpRequest, subject: UUID) -> _SignIn | None:
     """Read the row that the cookie names. If the cookie is forged or too old, return None without a query."""
     cookie = request.COOKIES.get(cookie_name(subject.hex), "")
-    sign_in = _read_cookie(cookie, subject, max_age=NOTICE_SECONDS)
-    row = _ROW.first(sign_in, subject) if sign_in else None
+    sign_in_uuid = _read_cookie(cookie, subject, max_age=NOTICE_SECONDS)
+    row = _SIGN_IN.first(sign_in_uuid, subject) if sign_in_uuid else None
     if row is None:
         return None
     age = (row.read_at - row.began_at).total_seconds()
     return _SignIn(row, _signed_at(cookie), time.time() + LONGEST - age)
 
 
-def _row(sign_in: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
-    """Return the query for a sign-in. It finds no row if the person is erased.
+def _query_sign_in(sign_in_uuid: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
+    """Return the query for a sign-in. If the person is erased, it finds no row.
 
-    This condition is needed because an erasure might commit just before the transaction of the sign-in.
+    This condition is needed because an erasure might commit just before the transaction that inserts the sign-in.
     """
-    known = Customer.objects.filter(pk=OuterRef("customer_uuid"), erased_at=None)
-    return PayerSignIn.objects.filter(Exists(known), pk=sign_in, subject=subject)
+    not_erased = Customer.objects.filter(pk=OuterRef("customer_uuid"), erased_at=None)
+    return PayerSignIn.objects.filter(Exists(not_erased), pk=sign_in_uuid, subject=subject)
 
 
-_ROW = Prepared(_row, UUID, UUID, read_at="read_at")
+_SIGN_IN = Prepared(_query_sign_in, UUID, UUID, read_at="read_at")
 
 
 def _read_cookie(cookie: str, subject: UUID, *, max_age: int | None = None) -> UUID | None:
@@ -162,13 +162,13 @@ def begin_sign_in(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> Pay
     A remembered person can begin any number of sign-ins without a code. Only the newest SIGN_INS of these are
     kept.
     """
-    made = PayerSignIn(subject=subject, customer_uuid=customer_uuid, is_proven=is_proven, began_at=Now())
-    made.save(force_insert=True)
+    sign_in = PayerSignIn(subject=subject, customer_uuid=customer_uuid, is_proven=is_proven, began_at=Now())
+    sign_in.save(force_insert=True)
     if not is_proven:
-        of_person = PayerSignIn.objects.filter(customer_uuid=customer_uuid, subject=subject, is_proven=False)
-        older = list(of_person.order_by("-pk").values_list("pk", flat=True)[SIGN_INS:])
+        rows = PayerSignIn.objects.filter(customer_uuid=customer_uuid, subject=subject, is_proven=False)
+        older = list(rows.order_by("-pk").values_list("pk", flat=True)[SIGN_INS:])
         PayerSignIn.objects.filter(pk__in=older).delete()
-    return made
+    return sign_in
 
 
 def sign_in_browser(request: HttpRequest, response: HttpResponse, sign_in: PayerSignIn) -> None:
@@ -179,12 +179,12 @@ def sign_in_browser(request: HttpRequest, response: HttpResponse, sign_in: Payer
 
 def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
     """Extend a valid sign-in to fifteen minutes from now, but at most to two hours after it began."""
-    if found := _valid_sign_in(request, subject):
-        _sign(response, subject, found.row.pk)
+    if sign_in := _valid_sign_in(request, subject):
+        _sign(response, subject, sign_in.row.pk)
 
 
-def _sign(response: HttpResponse, subject: UUID, sign_in: UUID) -> None:
-    value = signing.dumps([subject.hex, sign_in.hex], salt=SALT)
+def _sign(response: HttpResponse, subject: UUID, sign_in_uuid: UUID) -> None:
+    value = signing.dumps([subject.hex, sign_in_uuid.hex], salt=SALT)
     set_cookie(response, cookie_name(subject.hex), value, NOTICE_SECONDS)
 
 
@@ -196,26 +196,27 @@ def sign_out(request: HttpRequest, response: HttpResponse, subject: UUID) -> Non
 
 def _end_sign_in(request: HttpRequest, subject: UUID) -> None:
     """Delete the browser's sign-in, even if its cookie is too old: a copy of the cookie might be newer."""
-    sign_in = _read_cookie(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
-    if sign_in is not None:
-        PayerSignIn.objects.filter(pk=sign_in).delete()
+    sign_in_uuid = _read_cookie(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
+    if sign_in_uuid is not None:
+        PayerSignIn.objects.filter(pk=sign_in_uuid).delete()
         request.__dict__.setdefault("payer_sign_ins", {})[subject] = None
 
 
 def end_remembered(request: HttpRequest, subject: UUID) -> None:
     """Delete this browser's sign-in to the subject, and all its sign-ins that began without a code."""
-    sign_ins = [
-        _read_cookie(request.COOKIES.get(cookie_name(other.hex), ""), other) for other in _subjects(request)
+    sign_in_uuids = [
+        _read_cookie(request.COOKIES.get(cookie_name(subject_uuid.hex), ""), subject_uuid)
+        for subject_uuid in _subjects(request)
     ]
-    ours = PayerSignIn.objects.filter(pk__in=[sign_in for sign_in in sign_ins if sign_in])
-    ours.filter(Q(is_proven=False) | Q(subject=subject)).delete()
+    rows = PayerSignIn.objects.filter(pk__in=[sign_in_uuid for sign_in_uuid in sign_in_uuids if sign_in_uuid])
+    rows.filter(Q(is_proven=False) | Q(subject=subject)).delete()
 
 
 def _subjects(request: HttpRequest) -> list[UUID]:
     """Return the ids of the checkouts and shares for which the browser sends a cookie."""
-    start = cookie_name("")
-    named = [name.removeprefix(start) for name in request.COOKIES if name.startswith(start)]
-    return [UUID(name) for name in named if _SUBJECT.fullmatch(name)]
+    prefix = cookie_name("")
+    hex_ids = [name.removeprefix(prefix) for name in request.COOKIES if name.startswith(prefix)]
+    return [UUID(name) for name in hex_ids if _SUBJECT.fullmatch(name)]
 
 
 def delete_old() -> None:
@@ -225,17 +226,17 @@ def delete_old() -> None:
 
 def browser_of(request: HttpRequest) -> str:
     """Return this browser's random name, or a new one if it has no name yet."""
-    return _name(request) or secrets.token_urlsafe(16)
+    return _browser_name(request) or secrets.token_urlsafe(16)
 
 
 def claim_of(request: HttpRequest) -> str:
     """Return the digest that identifies this browser's claims on shares, "" if the browser has no name."""
-    name = _name(request)
+    name = _browser_name(request)
     return crypto.digest(name) if name else ""
 
 
-def _name(request: HttpRequest) -> str:
-    """Return the name that the service gave this browser, "" if there is none or its form is wrong."""
+def _browser_name(request: HttpRequest) -> str:
+    """Return the name that the service gave this browser, "" if there is none or its format is wrong."""
     name = request.COOKIES.get(cookie_name(BROWSER), "")
     return name if _NAME.fullmatch(name) else ""
 
@@ -246,7 +247,7 @@ def name_browser(response: HttpResponse, browser: str) -> None:
 
 
 def store_awaited_code(response: HttpResponse, browser: str, shown_code: str) -> None:
-    """Store the browser's name for a day, and the code if the page shows it instead of sending it.
+    """Store the browser's name for a day, and the code if a page shows it instead of a text message.
 
     Pages show codes only in `local` and `sandbox`.
     """
@@ -266,9 +267,9 @@ def shown_code(request: HttpRequest) -> str:
     return code
 
 
-def cookie_name(what: str) -> str:
-    """Return the name of a payer's cookie. With https, its prefix binds the cookie to this host."""
-    return f"{settings.COOKIE_PREFIX}payer_{what}"
+def cookie_name(name: str) -> str:
+    """Return the full name of a payer's cookie. With https, its prefix binds the cookie to this host."""
+    return f"{settings.COOKIE_PREFIX}payer_{name}"
 
 
 def set_cookie(response: HttpResponse, name: str, value: str, seconds: int) -> None:

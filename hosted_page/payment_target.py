@@ -70,7 +70,7 @@ class PaymentTarget:
 
         While the target can be paid, or is pledged, anyone can get a code. After the payment, only its payer can.
         """
-        return self.is_payable or self.is_of_payer_alone or self.is_pledged
+        return self.is_payable or self.is_only_for_payer or self.is_pledged
 
     @property
     def is_pledged(self) -> bool:
@@ -78,7 +78,7 @@ class PaymentTarget:
         return self.share is not None and self.share.status == ShareStatus.PLEDGED
 
     @property
-    def is_of_payer_alone(self) -> bool:
+    def is_only_for_payer(self) -> bool:
         """Whether the target is paid, so that the page is only for the person who paid."""
         return self.paid_by_uuid is not None
 
@@ -134,7 +134,7 @@ class PaymentTarget:
         return bool(self.share.phone) and self.person(customer_uuid).phone == self.share.phone
 
     def person(self, customer_uuid: UUID) -> Customer:
-        """Return the person with this id, including the phone number, which the order's query leaves out."""
+        """Return the person with this id and with the phone number, which the order's query does not read."""
         return _PERSON.get(customer_uuid)
 
     def address(self, step: str = "") -> str:
@@ -147,12 +147,12 @@ class PaymentTarget:
             return reverse(name, args=[self.group, self.share.position])
         return _path(name, _TOKEN).replace(_TOKEN, self.replaced or self.share.token)
 
-    def anew(self) -> "PaymentTarget":
+    def reread(self) -> "PaymentTarget":
         """Re-read the share, and return its target."""
         share = _SHARE.get(self.subject)
         return PaymentTarget(share.checkout, share, self.group, self.replaced)
 
-    def is_of(self, request: HttpRequest) -> bool:
+    def is_visible_to(self, request: HttpRequest) -> bool:
         """Return whether this browser may see the page.
 
         A person who came through the group link must have claimed the share or paid it. A payment ends the
@@ -160,40 +160,40 @@ class PaymentTarget:
         time after the payment, every browser can see the sign-in page and send its forms.
         """
         if self.replaced:
-            return request.path == self.address() or self._is_to_sign_in(request)
+            return request.path == self.address() or self._is_sign_in_request(request)
         if self.share is None or not self.group or self.is_sent:
             return True
         customer_uuid = payer.customer_of(request, self.subject)
         is_mate = customer_uuid is not None and customer_uuid == self.share.mate_id
         if is_mate or payer.claim_of(request) == self.share.claim_digest != "":
             return True
-        was_in = self.is_paid_by(payer.timed_out_customer(request, self.subject))
-        is_of_one_person = self.is_of_payer_alone or self.is_pledged
-        return was_in or (is_of_one_person and self._is_to_sign_in(request))
+        was_signed_in = self.is_paid_by(payer.timed_out_customer(request, self.subject))
+        is_of_one_person = self.is_only_for_payer or self.is_pledged
+        return was_signed_in or (is_of_one_person and self._is_sign_in_request(request))
 
-    def _is_to_sign_in(self, request: HttpRequest) -> bool:
+    def _is_sign_in_request(self, request: HttpRequest) -> bool:
         """Return whether the request is for the sign-in page or one of its forms."""
         if request.path == self.address():
             return SIGN_IN in request.GET
         steps = ("phone", "code", "resend", "leave")
         return request.path in [self.address(step) for step in steps]
 
-    def way_back(self) -> str:
-        """Return the path at which the payer sees the page, after signing in if that is needed."""
-        return self._with(SIGN_IN)
+    def sign_in_path(self) -> str:
+        """Return the path of the page that asks the payer to sign in, if needed, and then shows the state."""
+        return self._path_with(SIGN_IN)
 
     @property
-    def looks_url(self) -> str:
+    def auto_reload_url(self) -> str:
         """Path that the page uses to reload itself. A request for this path does not extend a sign-in."""
-        return self._with(AUTOMATIC)
+        return self._path_with(AUTOMATIC)
 
-    def _with(self, query: str) -> str:
+    def _path_with(self, query: str) -> str:
         address = self.address()
         return f"{address}{'&' if '?' in address else '?'}{query}=1"
 
     def go_with(self, query: str) -> HttpResponseRedirect:
         """Redirect to the page with the current state, with `query` as a query parameter."""
-        return HttpResponseRedirect(self._with(query), status=303)
+        return HttpResponseRedirect(self._path_with(query), status=303)
 
     def go_to(self, part: str) -> HttpResponseRedirect:
         """Redirect to a part of the page with the current state. `part` is the id of an element."""
@@ -233,37 +233,39 @@ def redirect_page(request: HttpRequest, path: str) -> HttpResponse:
 TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 
 
-def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpResponse]:
+def for_target(view: TargetView, *, shows_page: bool = True) -> Callable[..., HttpResponse]:
     """Decorate a view so that it receives the target at its address.
 
-    The target is the order of `pay?id=`, or the share of a link. If `shows` is false, because the view rarely
-    shows a page, the order is read without its lines. A person who has not claimed the share is redirected to
-    the group page. The view raises Http404 if there is no such target.
+    The target is the order of `pay?id=`, or the share of a link. `shows_page` is false if the view rarely shows
+    a page. The order is then read without its lines. A person who has not claimed the share is redirected to the
+    group page. The view raises Http404 if there is no such target.
     """
 
     @wraps(view)
-    def found(request: HttpRequest, token: str = "", position: int = 0) -> HttpResponse:
-        target = _find_target(request, token, position, shows=shows and request.method != "POST")
+    def view_target(request: HttpRequest, token: str = "", position: int = 0) -> HttpResponse:
+        target = _find_target(request, token, position, shows_page=shows_page and request.method != "POST")
         bind_log_context(target.checkout)
         language.prefer_locale(request, prefills.locale_of(target.checkout) or "")
-        if not target.is_of(request):
-            group = f"{reverse('group', args=[token])}?taken={position}" if position else target.address()
-            return redirect_page(request, group)
+        if not target.is_visible_to(request):
+            path = f"{reverse('group', args=[token])}?taken={position}" if position else target.address()
+            return redirect_page(request, path)
         return view(request, target)
 
-    return found
+    return view_target
 
 
 def bind_log_context(checkout: Checkout) -> None:
     """Add the ids of the order and its merchant to all further log lines of this request."""
-    facts = {"merchant": checkout.merchant_id, "checkout": checkout.pk}
-    structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
+    ids = {"merchant": checkout.merchant_id, "checkout": checkout.pk}
+    structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in ids.items()})
 
 
-def _find_target(request: HttpRequest, token: str, position: int, *, shows: bool) -> PaymentTarget:
+def _find_target(request: HttpRequest, token: str, position: int, *, shows_page: bool) -> PaymentTarget:
     if position:
         return target_at_group_link(token, position)
-    return target_at_link(token) if token else _order_target(request, _SHOWN if shows else _ORDER)
+    if token:
+        return target_at_link(token)
+    return _order_target(request, _ORDER_FOR_PAGE if shows_page else _ORDER)
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
@@ -276,7 +278,7 @@ def for_return(view: TargetView) -> Callable[..., HttpResponse]:
 
     The view rarely shows a page, so the order is read without its lines.
     """
-    return require_safe(for_target(view, shows=False))
+    return require_safe(for_target(view, shows_page=False))
 
 
 def for_form(view: TargetView) -> Callable[..., HttpResponse]:
@@ -290,8 +292,8 @@ def _order_target(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarg
     Raises Http404 if there is no such order.
     """
     try:
-        (given,) = request.GET.getlist("id")
-        checkout_uuid = UUID(given)
+        (checkout_id,) = request.GET.getlist("id")
+        checkout_uuid = UUID(checkout_id)
     except ValueError:
         raise Http404 from None
     try:
@@ -303,29 +305,29 @@ def _order_target(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarg
 _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 
-def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
+def _with_relations(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     rows = rows.select_related("merchant", "payment", "lead", "group_link")
     # No page shows the lead's number, and reading it would cost time, because it is decrypted.
     rows = rows.defer("lead__phone")
     return current_checkouts.with_read_at(prefills.with_locale(rows))
 
 
-_ORDER = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
+_ORDER = Prepared(lambda pk: _with_relations(Checkout.objects.filter(pk=pk)), UUID)
 
 
-def _shown(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
-    whole = _whole_order(rows.with_bill())
-    annotated = refunds.with_failed(disputes.with_disputed(open_operations.with_open_kind(whole)))
+def _with_page_values(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
+    orders = _with_relations(rows.with_bill())
+    annotated = refunds.with_failed(disputes.with_disputed(open_operations.with_open_kind(orders)))
     return settling.with_needs_accounts(annotated)
 
 
-_SHOWN = Prepared(lambda pk: _shown(Checkout.objects.filter(pk=pk)), UUID)
+_ORDER_FOR_PAGE = Prepared(lambda pk: _with_page_values(Checkout.objects.filter(pk=pk)), UUID)
 
 
 def target_at_link(token: str) -> PaymentTarget:
     """Return the share of a pay link. Raises Http404 if the service never made the link."""
     digest = crypto.digest(token)
-    share = _AT_LINK.first(digest)
+    share = _SHARE_AT_LINK.first(digest)
     if share is not None:
         return PaymentTarget(share.checkout, share)
     replaced = ReplacedLink.objects.filter(token_digest=digest).first()
@@ -336,24 +338,28 @@ def target_at_link(token: str) -> PaymentTarget:
 
 
 def order_at_group_link(token: str) -> Checkout:
-    """Return the order of a group link. It can be split no more. Raises Http404 if the service never made the link."""
-    checkout = _SHOWN_AT_GROUP_LINK.first(crypto.digest(token))
+    """Return the order of a group link. Raises Http404 if the service never made the link.
+
+    The cost of the order might no longer be split.
+    """
+    checkout = _ORDER_AT_GROUP_LINK.first(crypto.digest(token))
     if checkout is None:
         raise Http404
     return checkout
 
 
 def target_at_group_link(token: str, position: int) -> PaymentTarget:
-    """Return the share at this position of a group link's order, or else the last one that was replaced there.
+    """Return the share at this position of a group link's order.
 
-    Raises Http404 if there was never such a share.
+    If there is no such share now, return the last share with this position that was replaced. Raises Http404
+    if there was never such a share.
     """
     digest = crypto.digest(token)
-    for share in _AT_GROUP_LINK.all(digest):
+    for share in _SHARES_AT_GROUP_LINK.all(digest):
         if share.position == position:
             return PaymentTarget(share.checkout, share, token)
-    at_link = _share_query().filter(checkout__group_link__token_digest=digest, position=position)
-    replaced = at_link.order_by("-replaced_at").first()
+    rows = _share_query().filter(checkout__group_link__token_digest=digest, position=position)
+    replaced = rows.order_by("-replaced_at").first()
     if replaced is None:
         raise Http404
     return PaymentTarget(replaced.checkout, replaced, token)
@@ -364,11 +370,11 @@ def _share_query() -> QuerySet[PaymentRequest]:
     return rows.defer("checkout__lead__phone")
 
 
-_AT_LINK = Prepared(lambda digest: _share_query().filter(token_digest=digest), str)
-_SHOWN_AT_GROUP_LINK = Prepared(
-    lambda digest: _shown(Checkout.objects.filter(group_link__token_digest=digest)), str
+_SHARE_AT_LINK = Prepared(lambda digest: _share_query().filter(token_digest=digest), str)
+_ORDER_AT_GROUP_LINK = Prepared(
+    lambda digest: _with_page_values(Checkout.objects.filter(group_link__token_digest=digest)), str
 )
-_AT_GROUP_LINK = Prepared(
+_SHARES_AT_GROUP_LINK = Prepared(
     lambda digest: _share_query().filter(checkout__group_link__token_digest=digest, replaced_at=None), str
 )
 _SHARE = Prepared(lambda pk: _share_query().filter(pk=pk), UUID)

@@ -12,8 +12,8 @@ def offered_number(target: PaymentTarget) -> str:
 
     Return "" if the merchant sent no number, or if the target is a share or cannot be paid.
     """
-    found = prefills.prefill_of(target.checkout) if target.share is None and target.is_payable else None
-    return found.phone if found else ""
+    prefill = prefills.prefill_of(target.checkout) if target.share is None and target.is_payable else None
+    return prefill.phone if prefill else ""
 
 
 def may_skip_code(target: PaymentTarget, phone: str) -> bool:
@@ -30,7 +30,7 @@ def prefilled_name(target: PaymentTarget) -> str:
     Return "" if the name came with a number other than the lead's, because anyone who has the order's address
     can sign in with their own number. Rule prefill.name.
     """
-    lead_uuid, found = target.checkout.lead_id, prefills.prefill_of(target.checkout)
-    if found is None or lead_uuid is None or not found.name:
+    lead_uuid, prefill = target.checkout.lead_id, prefills.prefill_of(target.checkout)
+    if prefill is None or lead_uuid is None or not prefill.name:
         return ""
-    return found.name if found.phone in ("", target.person(lead_uuid).phone) else ""
+    return prefill.name if prefill.phone in ("", target.person(lead_uuid).phone) else ""

@@ -21,20 +21,20 @@ LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # li
 
 
 def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
-    """Return the payer's first page with this name and colour, such as "#A61C59". Save no change.
+    """Return the payer's first page with this name and colour, such as "#A61C59", which are not saved.
 
     The merchant portal shows the page in a frame.
     """
     order = _sample_order(merchant, name, colour)
     with translation.override(settings.LANGUAGE_CODE):
         response = render(
-            request, "hosted_page/phone.html", _first_step(request, merchant) | {"order": order}
+            request, "hosted_page/phone.html", _first_step_context(request, merchant) | {"order": order}
         )
     csp.allow_framing(response)
     return response
 
 
-def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
+def _first_step_context(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
     """Return the context of a payer's first step, without the order. The forms return to the preview."""
     return {
         "action": request.path,

@@ -28,19 +28,21 @@ def find_remembered(request: HttpRequest) -> KnownBrowser | None:
 
 
 def remember(request: HttpRequest, response: HttpResponse, person: Customer) -> None:
-    """Remember this browser with the number that a code has just verified, if the checkbox is ticked."""
+    """If the checkbox is ticked, remember this browser with the number that a code has just verified."""
     if REMEMBER not in request.POST:
         return
     token = secrets.token_urlsafe(32)
     with transaction.atomic(durable=True):
-        locked = Customer.objects.select_for_update(no_key=True).filter(pk=person.pk, erased_at=None).first()
-        if locked is None or not locked.phone:
+        customer = (
+            Customer.objects.select_for_update(no_key=True).filter(pk=person.pk, erased_at=None).first()
+        )
+        if customer is None or not customer.phone:
             return
         _delete_remembered(request)
         digest = crypto.digest(token)
-        KnownBrowser.objects.create(token_digest=digest, phone=locked.phone, proven_at=clock.now())
-        of_number = KnownBrowser.objects.filter(phone=locked.phone).order_by("-proven_at")
-        older = list(of_number.values_list("pk", flat=True)[MAX_BROWSERS:])
+        KnownBrowser.objects.create(token_digest=digest, phone=customer.phone, proven_at=clock.now())
+        rows = KnownBrowser.objects.filter(phone=customer.phone).order_by("-proven_at")
+        older = list(rows.values_list("pk", flat=True)[MAX_BROWSERS:])
         KnownBrowser.objects.filter(pk__in=older).delete()
     payer.set_cookie(response, payer.cookie_name(TOKEN), token, int(LIFE.total_seconds()))
 

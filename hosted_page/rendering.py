@@ -19,16 +19,16 @@ def render_page(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     """Render a payer's page about a target. `context` overrides the values that all pages share."""
-    every_page = {
+    shared_context = {
         "order": summary.summary_of(target),
         "is_share": target.share is not None,
         "languages": language.other_languages(),
         **address_context(request, target.address()),
-        "looks_url": target.looks_url,
+        "auto_reload_url": target.auto_reload_url,
         "cancel_url_path": target.address("cancel") if target.share is None else "",
         "leave": sign_out_button(request, target),
     }
-    response = _render(request, f"hosted_page/{name}.html", every_page | context, status)
+    response = _render(request, f"hosted_page/{name}.html", shared_context | context, status)
     csp.allow_forms_to(response, *_form_targets(target))
     return response
 
@@ -63,11 +63,11 @@ def render_message(
     *,
     link: dict[str, Any] | None = None,
     status: int = 200,
-    **more: Any,
+    **extra_context: Any,
 ) -> HttpResponse:
-    """Return a page with one message, and a link (`href`, `label`) if one is given."""
-    empty = dict.fromkeys(("further", "back_url", "way_back"), "")
-    context = {**empty, "heading": heading, "words": words, "link": link, **more}
+    """Return a page with one message and, if `link` (with `href` and `label`) is set, a link."""
+    defaults = dict.fromkeys(("further", "back_url", "way_back"), "")
+    context = {**defaults, "heading": heading, "words": words, "link": link, **extra_context}
     return render_page(request, target, "message", context, status=status)
 
 
@@ -78,39 +78,39 @@ def _form_targets(target: PaymentTarget) -> tuple[str, ...]:
 
 
 def show_card_page(
-    request: HttpRequest, target: PaymentTarget, page: CardPage, around: dict[str, Any]
+    request: HttpRequest, target: PaymentTarget, page: CardPage, context: dict[str, Any]
 ) -> HttpResponse:
     """Show the provider's card page under our host, with the CSP that it needs (rule provider.card_page)."""
-    return render_card_page(request, page, around, _form_targets(target))
+    return render_card_page(request, page, context, _form_targets(target))
 
 
 def render_card_page(
-    request: HttpRequest, page: CardPage, around: dict[str, Any], ends_of_forms: Sequence[str]
+    request: HttpRequest, page: CardPage, context: dict[str, Any], form_targets: Sequence[str]
 ) -> HttpResponse:
     """Render the provider's card page under our host, for an order or for the sample order.
 
-    `ends_of_forms` are the addresses to which the forms of the page may redirect.
+    `form_targets` are the addresses to which the forms of the page may redirect.
     """
-    response = _render(request, page.template, around | page.context)
-    csp.allow_forms_to(response, *ends_of_forms)
+    response = _render(request, page.template, context | page.context)
+    csp.allow_forms_to(response, *form_targets)
     csp.allow(response, page.allows)
     return response
 
 
 def show_status(
-    request: HttpRequest, target: PaymentTarget, found: PageStatus, own: dict[str, Any], *, is_refused: bool
+    request: HttpRequest, target: PaymentTarget, page: PageStatus, values: dict[str, Any], *, is_refused: bool
 ) -> HttpResponse:
     """Show the status page, or only its changing part if htmx requests it.
 
-    `own` overrides values of the page's context.
+    `values` are added to the page's context and override its defaults.
     """
     context = {
-        **vars(found),
+        **vars(page),
         "amount": money.display_for_payer(target.amount, target.checkout.currency),
         "poll_url": target.address(),
-        "change_card_action": target.address("another_card") if found.may_change_card else "",
+        "change_card_action": target.address("another_card") if page.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),
         **dict.fromkeys(("bill", "box", "paid", "pledged", "receipt_sms", "reconsider", "stay")),
     }
     name = "_status" if wants_part(request) else "status"
-    return render_page(request, target, name, context | own, status=422 if is_refused else 200)
+    return render_page(request, target, name, context | values, status=422 if is_refused else 200)

@@ -24,21 +24,20 @@ class Part(NamedTuple):
 def parts(people: Sequence[tuple[str, int]]) -> list[Part]:
     """Return the part of each person. Together, the parts fill the bar.
 
-    A person is given as a letter and an amount.
-
-    static/js/split.js draws the same widths in the browser.
+    `people` has the letter and the amount of each person. static/js/split.js draws the same widths in the
+    browser.
     """
-    found = places([amount for _, amount in people])
+    bar_places = places([amount for _, amount in people])
     return [
         Part(f"{x:.3f}%", f"{width:.3f}%", label if width >= LETTER else "")
-        for (label, _), (x, width) in zip(people, found, strict=True)
+        for (label, _), (x, width) in zip(people, bar_places, strict=True)
     ]
 
 
 def places(amounts: Sequence[int]) -> list[tuple[float, float]]:
     """Return the start and the width of each amount's part, in per cent of the bar."""
-    found = widths(amounts)
-    return list(zip(accumulate(found[:-1], initial=0.0), found, strict=True)) if found else []
+    bar_widths = widths(amounts)
+    return list(zip(accumulate(bar_widths[:-1], initial=0.0), bar_widths, strict=True)) if bar_widths else []
 
 
 def widths(amounts: Sequence[int]) -> list[float]:
@@ -47,11 +46,11 @@ def widths(amounts: Sequence[int]) -> list[float]:
     If the smallest part would be too narrow to see, all widths move towards equal widths until it is wide
     enough. Equal amounts keep equal widths, and a larger amount never has a narrower part than a smaller one.
     """
-    borne = [amount for amount in amounts if amount > 0]
-    if not borne:
+    positive = [amount for amount in amounts if amount > 0]
+    if not positive:
         return [0.0] * len(amounts)
-    equal, smallest = 100 / len(borne), 100 * min(borne) / sum(borne)
+    equal, smallest = 100 / len(positive), 100 * min(positive) / sum(positive)
     too_narrow = min(NARROWEST, equal) - smallest
-    nearer = too_narrow / (equal - smallest) if too_narrow > 0 else 0.0
-    exact = [100 * max(amount, 0) / sum(borne) for amount in amounts]
-    return [width + nearer * (equal - width) if width else 0.0 for width in exact]
+    shift = too_narrow / (equal - smallest) if too_narrow > 0 else 0.0
+    exact = [100 * max(amount, 0) / sum(positive) for amount in amounts]
+    return [width + shift * (equal - width) if width else 0.0 for width in exact]

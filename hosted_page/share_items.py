@@ -11,7 +11,7 @@ from checkout.models import Checkout
 from checkout.split import item_amounts
 from payments import money
 
-SHOWN = 3  # number of lines that are named in a text
+NAMED_LINES = 3  # the text names this many lines, and only counts further lines
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,13 @@ class ItemRow:
 
 def in_words(checkout: Checkout, units: Sequence[int]) -> str:
     """Return units as a text, such as "2 × Standing ticket, 1 × Tour T-shirt", "" if there are none."""
-    taken = [f"{count} × {line.name}" for line, count in zip(checkout.bill, units, strict=False) if count]
-    if len(taken) <= SHOWN + 1:
-        return ", ".join(taken)
-    left = len(taken) - SHOWN
-    more = ngettext("{items} and {count} more item", "{items} and {count} more items", left)
-    return more.format(items=", ".join(taken[:SHOWN]), count=left)
+    texts = [f"{count} × {line.name}" for line, count in zip(checkout.bill, units, strict=False) if count]
+    # The text never ends with "and 1 more item", because a single further line is named instead.
+    if len(texts) <= NAMED_LINES + 1:
+        return ", ".join(texts)
+    further_count = len(texts) - NAMED_LINES
+    words = ngettext("{items} and {count} more item", "{items} and {count} more items", further_count)
+    return words.format(items=", ".join(texts[:NAMED_LINES]), count=further_count)
 
 
 def rows_of(checkout: Checkout, units: Sequence[int]) -> list[ItemRow]:
@@ -45,7 +46,10 @@ def rows_of(checkout: Checkout, units: Sequence[int]) -> list[ItemRow]:
 
 
 def extras_label(checkout: Checkout) -> str:
-    """Return what to call somebody's part of the shared lines: their name if there is one, else "extras"."""
+    """Return the label of a person's part of the shared lines, such as "Booking fee, your part".
+
+    If the order does not have exactly one shared line, the label says "Fees and discounts" instead of a name.
+    """
     shared = [line.name for line in checkout.bill if item_amounts.is_shared(line) and line.unit_price]
     name = shared[0] if len(shared) == 1 else _("Fees and discounts")
     return _("{name}, your part").format(name=name)

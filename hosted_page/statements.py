@@ -51,9 +51,10 @@ SELECT now, (
     ORDER BY created_at DESC OFFSET %(site_before)s LIMIT 1
 ) FROM clock
 """.replace("{good}", _IS_NOT_REFUSED.replace("{more}", ""))
-# A statement does not see its own writes, so the limits are read as they were before, and a condition leaves
-# out the good cards. A card that the payer gave up still counts while its operation is open, because it can
-# still be declined. If another transaction has locked the row of a try, the next try updates that row.
+# A statement does not see its own writes. The limits are therefore read as they were before the statement,
+# and a condition leaves out the good cards. A card that the payer gave up still counts while its operation is
+# open, because it can still be declined. If another transaction has locked the row of a try, the next try
+# updates that row.
 _COUNT_CARD = f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
         SELECT id FROM hosted_page_cardtry t
@@ -96,7 +97,9 @@ _SMS_COUNTED = {
 @cache
 def compose_sms_limits(keys: int) -> str:
     """Return the statement that reads the limits on texts, with `keys` digests of each value."""
-    limits = ", ".join(_SMS_LIMIT.format(name=name, counted=of) for name, of in _SMS_COUNTED.items())
+    limits = ", ".join(
+        _SMS_LIMIT.format(name=name, counted=condition) for name, condition in _SMS_COUNTED.items()
+    )
     template = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits} FROM clock
 """  # noqa: S608 - made only of our own constants

@@ -79,7 +79,7 @@ def summary_of(target: PaymentTarget) -> Summary:
         due=money.display_for_payer(target.amount, checkout.currency),
         title=share_items.in_words(checkout, units) or title(checkout),
         subtitle=_item_date(items[0], zone_of(checkout)),
-        lines=[line(item, checkout.currency) for item in items],
+        lines=[line_of(item, checkout.currency) for item in items],
         mine=share_items.rows_of(checkout, units) if units else [],
         total_label=total_label(checkout) if target.share else _("Total"),
         total=money.display_for_payer(checkout.amount, checkout.currency),
@@ -107,29 +107,33 @@ def _style_sheet_address(merchant_uuid: UUID, version: int) -> str:
     return f"{reverse('brand_css', args=[merchant_uuid, version])}?{brand.TOKENS_VERSION}"
 
 
-def title(checkout: Checkout, *, counts: bool = False) -> str:
+def title(checkout: Checkout, *, shows_quantity: bool = False) -> str:
     """Return the title of the order: its first product, and the number of its other products.
 
-    With `counts`, the title includes the quantity of the first product if it is more than one.
+    With `shows_quantity`, the title includes the quantity of the first product if it is more than one.
     """
-    sold = [item for item in checkout.bill if item.category not in NOT_PRODUCTS] or checkout.bill[:1]
-    first = f"{sold[0].quantity} × {sold[0].name}" if counts and sold[0].quantity > 1 else sold[0].name
-    if len(sold) == 1:
+    products = [item for item in checkout.bill if item.category not in NOT_PRODUCTS] or checkout.bill[:1]
+    first = (
+        f"{products[0].quantity} × {products[0].name}"
+        if shows_quantity and products[0].quantity > 1
+        else products[0].name
+    )
+    if len(products) == 1:
         return first
-    words = ngettext("{first} and {count} more", "{first} and {count} more", len(sold) - 1)
-    return words.format(first=first, count=len(sold) - 1)
+    words = ngettext("{first} and {count} more", "{first} and {count} more", len(products) - 1)
+    return words.format(first=first, count=len(products) - 1)
 
 
-def line(item: Item, currency: str) -> Line:
+def line_of(item: Item, currency: str) -> Line:
     """Return the line of an item, with its unit price if the quantity is more than one."""
     unit = money.display_for_payer(item.unit_price, currency)
     detail = f"{item.quantity} × {unit}" if item.quantity > 1 else ""
     return Line(item.name, detail, money.display_for_payer(item.quantity * item.unit_price, currency))
 
 
-def card_in_words(payment: Payment | None, *, is_theirs: bool) -> str:
-    """Return a card as a part of a sentence. Only its owner sees the brand and digits (`is_theirs`)."""
-    if payment is None or not is_theirs:
+def card_in_words(payment: Payment | None, *, is_owner: bool) -> str:
+    """Return a card as a part of a sentence. Only the card's owner (`is_owner`) sees its brand and digits."""
+    if payment is None or not is_owner:
         return _("the card")
     return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
@@ -147,11 +151,11 @@ def _item_date(item: Item, zone: ZoneInfo) -> str:
     if not isinstance(start, str):
         return ""
     try:
-        given = datetime.fromisoformat(start)
+        start_time = datetime.fromisoformat(start)
         # The API refuses tickets with such a time. For other items, the zone is not guessed.
-        if given.tzinfo is None:
+        if start_time.tzinfo is None:
             return ""
-        at = given.astimezone(zone)
+        at = start_time.astimezone(zone)
     except (ValueError, OverflowError):
         return ""
     return _add_zone(_format_in_language(at, "EEE d MMMM y, HH:mm"), at, zone)
@@ -173,10 +177,10 @@ def _babel_locale() -> str:
 
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
-    """Return the time zone of the first item that has one, or else of the merchant. Rule page.zone."""
-    named = ((item.custom_data or {}).get("time_zone") for item in checkout.bill)
-    known = (zone for zone in named if isinstance(zone, str) and zone in clock.zone_names())
-    return ZoneInfo(next(known, checkout.merchant.time_zone))
+    """Return the time zone of the first item that has one, otherwise the merchant's. Rule page.zone."""
+    names = ((item.custom_data or {}).get("time_zone") for item in checkout.bill)
+    valid_names = (name for name in names if isinstance(name, str) and name in clock.zone_names())
+    return ZoneInfo(next(valid_names, checkout.merchant.time_zone))
 
 
 def short_time(at: datetime, zone: ZoneInfo) -> SafeString:
@@ -235,13 +239,13 @@ def _time_with_zone(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
     The letters are for payers in another zone, and for browsers without scripts.
     """
     local = at.astimezone(zone)
-    ahead = round((local.utcoffset() or timedelta()).total_seconds()) // 60
+    offset_minutes = round((local.utcoffset() or timedelta()).total_seconds()) // 60
     html = '<time datetime="{}" data-zone="{}">{}<span>\N{NO-BREAK SPACE}{}</span></time>'
-    return format_html(html, clock.iso(at.astimezone(UTC)), ahead, words, _zone_letters(local))
+    return format_html(html, clock.iso(at.astimezone(UTC)), offset_minutes, words, _zone_letters(local))
 
 
 def _zone_letters(local: datetime) -> str:
-    """Return the letters of a time's zone, such as "CEST", or else its offset, such as "UTC+5:30"."""
+    """Return the letters of a time's zone, such as "CEST", or its offset, such as "UTC+5:30", if it has none."""
     name = local.tzname() or "UTC"
     if name[0] not in "+-":
         return name
@@ -263,6 +267,6 @@ def date_of(at: datetime, checkout: Checkout) -> str:
 def _format_in_language(at: datetime, pattern: str) -> str:
     """Format a local time with a CLDR pattern, in the active language. Rule page.dates."""
     locale = _babel_locale()
-    for plain, its in DATES.get(locale, {}).items():
-        pattern = pattern.replace(plain, its)
+    for english, localized in DATES.get(locale, {}).items():
+        pattern = pattern.replace(english, localized)
     return format_datetime(at, pattern, locale=locale)

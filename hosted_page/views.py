@@ -34,10 +34,10 @@ class FormErrors:
     """The errors of a refused form on the status page.
 
     - `tick`: the errors of the opt-in box
-    - `number`: why a share's link was not texted
-    - `act`: why another action on a share was refused
-    - `receipt`: why the receipt's link was not texted
-    - `added`: what the lead typed for a late mate, and why it was refused
+    - `number`: the reason why a share's link was not texted
+    - `act`: the reason why another action on a share was refused
+    - `receipt`: the reason why the receipt's link was not texted
+    - `added`: the fields that the lead filled in for a late mate, and the error
     """
 
     tick: dict[str, str] = field(default_factory=dict)
@@ -64,101 +64,101 @@ def show_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return show_page(request, target)
 
 
-def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors = NO_ERRORS) -> HttpResponse:
-    """Show the next step or the current state of the order, and the error of a `refused` form."""
-    signed_in = is_lead(request, target)
-    found = order_status.order_status_of(
-        target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
+def show_page(request: HttpRequest, target: PaymentTarget, errors: FormErrors = NO_ERRORS) -> HttpResponse:
+    """Show the next step or the current state of the order, with the errors of a form that was not accepted."""
+    is_signed_in = is_lead(request, target)
+    status = order_status.order_status_of(
+        target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=is_signed_in
     )
-    if found is None or collecting.is_update(request):
-        return _next_step(request, target) if found is None else HttpResponseClientRefresh()
-    if not signed_in and sign_in.should_show_sign_in(request, target):
+    if status is None or collecting.is_update(request):
+        return _next_step(request, target) if status is None else HttpResponseClientRefresh()
+    if not is_signed_in and sign_in.should_show_sign_in(request, target):
         return sign_in.show_sign_in(request, target)
     response = (
-        _show_to_lead(request, target, found, refused)
-        if signed_in
-        else _show_to_others(request, target, found)
+        _show_to_lead(request, target, status, errors)
+        if is_signed_in
+        else _show_to_others(request, target, status)
     )
     return sign_in_extension.prolong(request, response, target)
 
 
 def _show_to_lead(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
+    request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> HttpResponse:
     """Show the lead the bill if the order is split and paid, otherwise the status page.
 
     If the order was captured between reading it and reading its shares, the page is loaded again.
     """
-    if found.state in ("confirmed", "refund_failed") and target.checkout.has_mates:
-        return _show_bill(request, target, found, refused)
-    held = bill.bill_of(target.checkout) if found.state == "held" else None
-    if held is not None and _was_captured(target.checkout, held):
+    if status.state in ("confirmed", "refund_failed") and target.checkout.has_mates:
+        return _show_bill(request, target, status, errors)
+    held_bill = bill.bill_of(target.checkout) if status.state == "held" else None
+    if held_bill is not None and _was_captured(target.checkout, held_bill):
         return HttpResponseClientRefresh() if wants_part(request) else target.go()
-    own = _lead_context(request, target, found, refused) | {
-        "bill": held,
-        **_frame_context(request, target, found),
+    context = _lead_context(request, target, status, errors) | {
+        "bill": held_bill,
+        **_frame_context(request, target, status),
     }
-    return rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
+    return rendering.show_status(request, target, status, context, is_refused=errors != NO_ERRORS)
 
 
-def _was_captured(checkout: Checkout, held: bill.Bill) -> bool:
-    """Return whether the order was captured after it was read. Its links then end later than the time to pay."""
-    ends = (share.expires_at for share in held.shares)
+def _was_captured(checkout: Checkout, held_bill: bill.Bill) -> bool:
+    """Return whether the order was captured after it was read. Its links then end after its deadline to pay."""
+    ends = (share.expires_at for share in held_bill.shares)
     return any(end is not None and end > checkout.payable_until for end in ends)
 
 
 def _show_to_others(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus
+    request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus
 ) -> HttpResponse:
-    own = sign_in.sign_in_link(request, target) | _frame_context(request, target, found)
-    return rendering.show_status(request, target, found, own, is_refused=False)
+    context = sign_in.sign_in_link(request, target) | _frame_context(request, target, status)
+    return rendering.show_status(request, target, status, context, is_refused=False)
 
 
 def _frame_context(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus
+    request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus
 ) -> dict[str, Any]:
     """Return the link back to the shop and the notice about the end of the sign-in."""
     return {
-        "return_url_path": _shop_address(target.checkout, found),
+        "return_url_path": _shop_address(target.checkout, status),
         "cancel_url_path": "",
         "stay": sign_in_extension.notice_on_status_page(request, target),
     }
 
 
 def _show_bill(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
+    request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> HttpResponse:
     """Show the bill. If an open page still shows the order as held, reload it as the page of the bill."""
-    shown = bill.bill_of(target.checkout, error=refused.number)
-    if shown is None or wants_part(request):
+    leads_bill = bill.bill_of(target.checkout, error=errors.number)
+    if leads_bill is None or wants_part(request):
         return HttpResponseClientRefresh()
     context = {
-        **bill_context(target, shown),
-        **_frame_context(request, target, found),
-        **receipt_context(request, target, found, refused),
-        **{"refused": refused.act, "added": refused.added or NOT_ADDED},
+        **bill_context(target, leads_bill),
+        **_frame_context(request, target, status),
+        **receipt_context(request, target, status, errors),
+        **{"refused": errors.act, "added": errors.added or NOT_ADDED},
         "asks": request.GET.get("asks", ""),
-        "box": None if shown.is_given_back else box.box_context(request, target, refused.tick),
+        "box": None if leads_bill.is_given_back else box.box_context(request, target, errors.tick),
     }
-    return rendering.render_page(request, target, "bill", context, status=refused.status)
+    return rendering.render_page(request, target, "bill", context, status=errors.status)
 
 
 def receipt_context(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
+    request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> dict[str, Any]:
     """Return the receipt, and the offer to text its link, unless the payment's outcome can still change."""
-    is_offered = found.receipt is not None and (not found.live or found.state == "share_paid")
-    text = receipt_sms.receipt_offer(request, target, refused.receipt) if is_offered else None
-    return {"receipt": found.receipt, "refund": found.refund, "receipt_sms": text}
+    is_offered = status.receipt is not None and (not status.live or status.state == "share_paid")
+    offer = receipt_sms.receipt_offer(request, target, errors.receipt) if is_offered else None
+    return {"receipt": status.receipt, "refund": status.refund, "receipt_sms": offer}
 
 
-def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
+def bill_context(target: PaymentTarget, leads_bill: bill.Bill) -> dict[str, Any]:
     """Return the context of the live part of the bill's page."""
-    is_shared = shown.is_asking and not shown.disputed
-    shared = group_link.group_link_of(target.checkout, shown.shares) if is_shared else None
+    is_link_shared = leads_bill.is_asking and not leads_bill.disputed
+    link = group_link.group_link_of(target.checkout, leads_bill.shares) if is_link_shared else None
     return {
-        "bill": shown,
-        "one_link": shared,
+        "bill": leads_bill,
+        "one_link": link,
         **{f"{step}_action": target.address(step) for step in BILL_STEPS},
     }
 
@@ -170,9 +170,9 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """
     customer_uuid = payer.customer_of(request, target.subject)
     shares = current_checkouts.shares_of(target.checkout)
-    is_page_shown = not wants_part(request) or collecting.is_update(request)
+    shows_page = not wants_part(request) or collecting.is_update(request)
     is_lead_known = customer_uuid == target.checkout.lead_id is not None
-    if is_lead_known and collecting.is_collecting(shares) and is_page_shown:
+    if is_lead_known and collecting.is_collecting(shares) and shows_page:
         return collecting.show_collecting(request, target, shares)
     if wants_part(request):
         return HttpResponseClientRefresh()
@@ -184,33 +184,33 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _lead_context(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
+    request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> dict[str, Any]:
     """Return the context that only the lead gets: the receipt and, after the capture, the opt-in box."""
     return {
         "bill_action": "",  # no address, because the bill reloads with the rest of the page
-        **receipt_context(request, target, found, refused),
-        "box": box.box_context(request, target, refused.tick) if found.state == "confirmed" else None,
+        **receipt_context(request, target, status, errors),
+        "box": box.box_context(request, target, errors.tick) if status.state == "confirmed" else None,
     }
 
 
-def _shop_address(checkout: Checkout, found: order_status.PageStatus) -> str:
-    """Return the address back to the shop, "" while the outcome of the payment is open.
+def _shop_address(checkout: Checkout, status: order_status.PageStatus) -> str:
+    """Return the URL at which the payer returns to the shop, "" while the outcome of the payment is open.
 
     Rule pay.return.
     """
-    if found.live and found.state not in ("refunding", "releasing", "suspended"):
+    if status.live and status.state not in ("refunding", "releasing", "suspended"):
         return ""
-    paid = checkout.captured_at is not None or checkout.status == Status.AUTHORIZED
-    return checkout.return_url if paid else checkout.cancel_url
+    is_paid = checkout.captured_at is not None or checkout.status == Status.AUTHORIZED
+    return checkout.return_url if is_paid else checkout.cancel_url
 
 
 def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that another person has signed in after this one. An order has only one lead at a time."""
-    nothing = order_status.unpaid_sentence(target.checkout)
-    after = _("Someone else signed in to this order after you.")
-    words = format_html("{} {}", nothing, after)
-    own: dict[str, Any] = {
+    """Show that another person has signed in after this person. An order has only one lead at a time."""
+    unpaid = order_status.unpaid_sentence(target.checkout)
+    reason = _("Someone else signed in to this order after you.")
+    words = format_html("{} {}", unpaid, reason)
+    context: dict[str, Any] = {
         "further": _(
             "If a mate has taken over, let them pay. If you take over, you pay, and their split ends."
         ),
@@ -219,7 +219,7 @@ def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> Ht
         "leave": None,
         "way_back": target.checkout.cancel_url,
     }
-    return rendering.render_message(request, target, _("Someone else has taken over"), words, **own)
+    return rendering.render_message(request, target, _("Someone else has taken over"), words, **context)
 
 
 @for_form
@@ -233,10 +233,10 @@ def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def show_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that no change was saved, because the lead is not signed in here."""
+    """Show that no change was saved, because the payer is not signed in here."""
     link = {"href": target.address(), "label": _("Go to your order")}
-    if target.is_of_payer_alone:
-        link = {"href": target.way_back(), "label": _("Sign in again")}
+    if target.is_only_for_payer:
+        link = {"href": target.sign_in_path(), "label": _("Sign in again")}
     heading, words = _("You are signed out"), _("This was not saved. Your order has not changed.")
     return rendering.render_message(
         request, target, heading, words, link=link, status=403, cancel_url_path=""
@@ -250,8 +250,8 @@ def save_opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return target.go()
     if not is_lead(request, target):
         return show_signed_out(request, target)
-    wrong = box.save_tick(request, target)
-    return show_page(request, target, FormErrors(tick=wrong)) if wrong else target.go_with(box.SAVED)
+    error = box.save_tick(request, target)
+    return show_page(request, target, FormErrors(tick=error)) if error else target.go_with(box.SAVED)
 
 
 @for_form
@@ -259,8 +259,8 @@ def text_receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text the receipt's link to the lead."""
     if not is_lead(request, target):
         return show_signed_out(request, target)
-    refused = receipt_sms.request_receipt(target, address.caller_address(request))
-    return show_page(request, target, FormErrors(receipt=refused)) if refused else target.go_to("receipt")
+    refusal = receipt_sms.request_receipt(target, address.caller_address(request))
+    return show_page(request, target, FormErrors(receipt=refusal)) if refusal else target.go_to("receipt")
 
 
 def is_lead(request: HttpRequest, target: PaymentTarget) -> bool:

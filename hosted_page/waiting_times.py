@@ -8,9 +8,9 @@ from django.utils.translation import ngettext
 MINUTE, HOUR = 60, 3600
 
 
-def time_until(then: datetime, now: datetime) -> str:
-    """Return the time from `now` until `then` in words, rounded up, such as "in 20 minutes"."""
-    seconds = max(1, (then - now).total_seconds())
+def time_until(end: datetime, now: datetime) -> str:
+    """Return the time from `now` to `end` in words, rounded up, such as "in 20 minutes"."""
+    seconds = max(1, (end - now).total_seconds())
     if seconds <= 90 * MINUTE:
         minutes = -int(-seconds // MINUTE)
         if minutes == HOUR // MINUTE:

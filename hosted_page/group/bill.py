@@ -328,7 +328,7 @@ def _mates_money_sentence(
 
 def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Split) -> str:
     """Return the sentence that says where the mates' money is, or where it will go."""
-    card = summary.card_in_words(checkout.payment, is_theirs=True)
+    card = summary.card_in_words(checkout.payment, is_owner=True)
     if borne.out and borne.yours:
         words = _("Your own share is {yours}. When a mate pays, their share goes back to {card}.")
     elif borne.out:

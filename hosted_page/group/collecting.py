@@ -98,7 +98,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "everyone": is_everyone_in,
         "is_someone_in": count > 0,
         "one_link": group_link.group_link_of(checkout, shares),
-        "poll_url": f"{target.looks_url}&{COLLECTING}=1",
+        "poll_url": f"{target.auto_reload_url}&{COLLECTING}=1",
         "pay_url": target.address("card"),
         "pay_label": _pay_label(checkout, sums, is_everyone_in=is_everyone_in),
         "change_split_url": target.address("split"),

@@ -65,7 +65,7 @@ def _expire_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
     share = target.share
     if share is None or not mate_shares.expire_all_late(target.checkout, [share], now):
         return target
-    return target.anew()
+    return target.reread()
 
 
 def _claimed_by_other_status(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
@@ -223,7 +223,7 @@ def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: U
         return sign_in.show_sign_in(request, target)
     words = _("{name} has made a newer link for this share, so this one no longer works.")
     further = _("Ask {name} for the newer link.").format(name=lead_name(target.checkout))
-    link = {"href": target.way_back(), "label": _("Sign in to open it")} if may_sign_in else None
+    link = {"href": target.sign_in_path(), "label": _("Sign in to open it")} if may_sign_in else None
     heading, text = _("There is a newer link"), words.format(name=lead_name(target.checkout))
     return rendering.render_message(request, target, heading, text, further=further, link=link)
 

@@ -189,7 +189,7 @@ def _fill_in(pattern: str, checkout: Checkout, reported_shares: list[PaymentRequ
         name=name or _("A mate"),
         amount=money.display_for_payer(sum(share.amount for share in reported_shares), checkout.currency),
         shop=safe_names.safe_shop_name(checkout.merchant),
-        link=absolute(PaymentTarget(checkout).way_back()),
+        link=absolute(PaymentTarget(checkout).sign_in_path()),
     )
 
 

@@ -174,13 +174,13 @@ class _OrderView:
         values = {
             "shop": checkout.merchant.name,
             "amount": money.display_for_payer(checkout.amount, checkout.currency),
-            "card": summary.card_in_words(checkout.payment, is_theirs=self.is_lead),
+            "card": summary.card_in_words(checkout.payment, is_owner=self.is_lead),
             "each": _("Each card gets back its own part.") if checkout.has_mates else "",
         }
         match situation:
             case Situation.CHECKING:
                 payment = self.operation.payment if self.operation else checkout.payment
-                asked = asked_amount_sentence(values["amount"], payment, is_theirs=self.is_lead)
+                asked = asked_amount_sentence(values["amount"], payment, is_owner=self.is_lead)
                 return values | {"asked": asked}
             case Situation.SUSPENDED:
                 return values | {"until": summary.day_with_time(checkout.payable_until, checkout)}
@@ -209,17 +209,17 @@ def unanswered_situation(operation: Operation, now: datetime) -> Situation:
     return Situation.SILENT if is_silent else Situation.CHECKING
 
 
-def asked_amount_sentence(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
+def asked_amount_sentence(amount: str, payment: Payment | None, *, is_owner: bool) -> str:
     """Return the sentence that says which amount the bank was asked for.
 
     It names the card only to the card's owner, and only if the bank has reported the card.
     """
-    if is_theirs and payment and payment.card_last4:
-        card = summary.card_in_words(payment, is_theirs=True)
+    if is_owner and payment and payment.card_last4:
+        card = summary.card_in_words(payment, is_owner=True)
         return format_html(
             _("We asked your bank for <strong>{amount}</strong> on {card}."), amount=amount, card=card
         )
-    if is_theirs:
+    if is_owner:
         return format_html(_("We asked your bank for <strong>{amount}</strong>."), amount=amount)
     return format_html(_("The bank was asked for <strong>{amount}</strong>."), amount=amount)
 

@@ -49,7 +49,7 @@ class Receipt:
 def of_order(checkout: Checkout, at: datetime) -> Receipt:
     """Return the receipt of a whole order that was paid at this time."""
     number = _("Order {number}").format(number=checkout.merchant_order_id)
-    what = summary.title(checkout, counts=True)
+    what = summary.title(checkout, shows_quantity=True)
     rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), what, number)]
     return _build_receipt(checkout, rows, at, checkout.payment, checkout.amount)
 

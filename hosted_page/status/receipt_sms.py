@@ -71,7 +71,7 @@ def _sign_in_link(target: PaymentTarget) -> str:
 
     For a share, it is always the pay link.
     """
-    return absolute(PaymentTarget(target.checkout, target.share).way_back())
+    return absolute(PaymentTarget(target.checkout, target.share).sign_in_path())
 
 
 def request_receipt(target: PaymentTarget, address: str) -> str:

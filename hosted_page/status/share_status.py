@@ -116,7 +116,7 @@ class _ShareView:
         if not self.is_mate:
             return self._show(situation, Viewer.PAY_LINK)
         live = open_operations.live_payment(self.share.pk)
-        card = summary.card_in_words(live.payment if live else None, is_theirs=True)
+        card = summary.card_in_words(live.payment if live else None, is_owner=True)
         shown = page_of(situation, Viewer.HOLDER, self._values(situation) | {"card": card})
         shown.may_withdraw = None if is_held else pledging.may_withdraw(self.checkout)
         return shown
@@ -204,7 +204,7 @@ class _ShareView:
             return []
         words = _("The hold of {amount} on {card} is released. Your bank shows this within a few days.")
         amount = money.display_for_payer(hold.amount, self.checkout.currency)
-        released = format_html(words, amount=amount, card=summary.card_in_words(hold, is_theirs=True))
+        released = format_html(words, amount=amount, card=summary.card_in_words(hold, is_owner=True))
         if hold.decline_reason != pledges.SAME_CARD:
             return [released]
         same = _("{name} paid with the same card, so it cannot pay for your share too.")
@@ -218,13 +218,13 @@ class _ShareView:
             "shop": self.checkout.merchant.name,
             "name": lead_name(self.checkout),
             "amount": amount,
-            "card": summary.card_in_words(self.share.payment, is_theirs=self.is_mate),
+            "card": summary.card_in_words(self.share.payment, is_owner=self.is_mate),
         }
         if self.share.expires_at is not None:
             values["until"] = summary.day_with_time(self.share.expires_at, self.checkout)
         if situation == Situation.BANK_RETURNED and self.back:
             values["amount"] = money.display_for_payer(self.back, currency)
         if situation == Situation.CHECKING and self.operation is not None:
-            asked = asked_amount_sentence(amount, self.operation.payment, is_theirs=self.is_mate)
+            asked = asked_amount_sentence(amount, self.operation.payment, is_owner=self.is_mate)
             return values | {"asked": asked}
         return values

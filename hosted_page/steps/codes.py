@@ -111,7 +111,7 @@ def _queue_code(target: PaymentTarget, code: SignInCode, digits: str, address: s
     words = _("{code} is your code for {shop}. Do not share it.")
     sentence = words.format(code=digits, shop=safe_names.safe_shop_name(target.checkout.merchant))
     body = f"{sentence}\n\n@{_HOST} #{digits}"
-    kind = SmsMessage.Kind.RETURN if target.is_of_payer_alone else SmsMessage.Kind.CODE
+    kind = SmsMessage.Kind.RETURN if target.is_only_for_payer else SmsMessage.Kind.CODE
     message = MessageRequest(kind, code.phone, target, body, code.expires_at, address)
     if kind == SmsMessage.Kind.CODE:
         outbox.queue_message(message, key=code.pk)
@@ -129,7 +129,7 @@ def _check_code_limit(target: PaymentTarget, phone: str, now: datetime) -> None:
     sign_in.payer_returns.
     """
     since = now - CODES_WITHIN
-    if target.is_of_payer_alone:  # count only this number, so that others cannot lock out the payer
+    if target.is_only_for_payer:  # count only this number, so that others cannot lock out the payer
         codes_of_number = _codes_since(target.subject, since).filter(
             phone=phone, created_at__gt=target.paid_at
         )

@@ -116,7 +116,7 @@ def _phone_page(
 
     There are three pages: for a payer who returns, for a payer of a share, and for a payer of the order.
     """
-    if target.is_of_payer_alone:
+    if target.is_only_for_payer:
         heading = _("See your bill") if _has_bill(target) else _("See your receipt")
         return "returning", {"heading": heading, "phone_hint": phone_hint(target.checkout.merchant)}
     if target.share is not None:
@@ -139,15 +139,15 @@ def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
 def sign_in_link(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
     """Return the sign-in link and its words, for the public page of a paid order, or of a paid or pledged share."""
     if target.is_pledged:
-        return {"sign_in_url": target.way_back(), "sign_in_words": _("That’s me")}
-    if not target.is_of_payer_alone:
+        return {"sign_in_url": target.sign_in_path(), "sign_in_words": _("That’s me")}
+    if not target.is_only_for_payer:
         return {"sign_in_url": "", "sign_in_words": ""}
     words = _("Did you pay this? Sign in to see your receipt")
     if _signed_out_notice(request, target) is not None:
         words = _("You are signed out. Sign in to see your receipt")
     elif _has_bill(target):
         words = _("Did you pay this? Sign in to see your bill")
-    return {"sign_in_url": target.way_back(), "sign_in_words": words}
+    return {"sign_in_url": target.sign_in_path(), "sign_in_words": words}
 
 
 def _has_bill(target: PaymentTarget) -> bool:
@@ -160,7 +160,7 @@ def _paid_context(target: PaymentTarget) -> dict[str, Any]:
     The page of a paid order links to the shop and has no cancel link. At a group link, the page does not show
     the amount of a paid share, because anyone with the link can open that page.
     """
-    if not target.is_of_payer_alone:
+    if not target.is_only_for_payer:
         return {}
     if target.share is None:
         return {"cancel_url_path": "", "back_url": target.checkout.return_url}
@@ -179,12 +179,12 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
     a lead who has not paid, the notice also shows the lead's typed or saved split. Rule sign_in.said.
     """
     customer_uuid = payer.timed_out_customer(request, target.subject) if target.may_sign_in else None
-    if customer_uuid is None or (target.is_of_payer_alone and not target.is_paid_by(customer_uuid)):
+    if customer_uuid is None or (target.is_only_for_payer and not target.is_paid_by(customer_uuid)):
         return None
     is_unpaid_lead = target.is_payable and target.share is None and customer_uuid == target.checkout.lead_id
     split = typed_split.split_summary(request, target) if is_unpaid_lead else None
     is_long = payer.has_reached_maximum(request, target.subject)
-    return {"split": split, "is_paid": target.is_of_payer_alone, "is_long": is_long}
+    return {"split": split, "is_paid": target.is_only_for_payer, "is_long": is_long}
 
 
 def wrong_number_text(merchant: Merchant) -> str:
@@ -283,7 +283,7 @@ def send_code(
         return target.go()  # the page shows the current state
     except (MerchantSuspended, AllStopped):
         # Before the payment, the target's own page already says that the shop cannot take payments.
-        return _show_shop_stopped(request, target) if target.is_of_payer_alone else target.go()
+        return _show_shop_stopped(request, target) if target.is_only_for_payer else target.go()
     except TooManySmsMessages as error:
         return _show_last_code(request, target, phone, str(error)) or ask_for_number(error=error)
 
@@ -340,7 +340,7 @@ def complete_sign_in(
         with contextlib.suppress(ShareNotOpen):
             share_claims.extend_claim(target.subject, claim=payer.claim_of(request))
     response = target.go(_step_after(request, target, customer))
-    if target.is_of_payer_alone and not target.is_paid_by(customer.pk):
+    if target.is_only_for_payer and not target.is_paid_by(customer.pk):
         return response
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page shows the current state
         if target.share is None and customer.pk != target.checkout.lead_id:

@@ -25,7 +25,7 @@ def notice_on_status_page(request: HttpRequest, target: PaymentTarget) -> dict[s
     if not _may_stay_signed_in(request, target):
         return None
     seconds = payer.seconds_left(request, target.subject, prolonged=not is_automatic_reload(request))
-    return _notice_context(request, target, seconds) | {"again": target.way_back()}
+    return _notice_context(request, target, seconds) | {"again": target.sign_in_path()}
 
 
 def is_automatic_reload(request: HttpRequest) -> bool:

@@ -97,7 +97,7 @@ class Page:
         """Return the ordered items, line by line."""
         if not self._may_see(Bill):
             return []
-        return [summary.line(item, self.checkout.currency) for item in self.checkout.bill]
+        return [summary.line_of(item, self.checkout.currency) for item in self.checkout.bill]
 
     @cached_property
     def disputes(self) -> Sequence[Dispute]:

@@ -35,7 +35,7 @@ def order_context(order: Order) -> dict[str, Any]:
         "badge": badges.of_checkout(checkout),
         "place": "" if is_elsewhere else "hold" if is_contested else _place_of_money(checkout),
         "contested": is_contested,
-        "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
+        "lines": [summary.line_of(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split_sums(order),
         "refunds": [_refund_fields(checkout, refund) for refund in newest_refunds],
