@@ -1,4 +1,4 @@
-"""The viewers of an order's pages, the situations of its money, and the contents of a cell of their table.
+"""The viewers of an order's pages, the situations of its money, and the cells of the table of pages.
 
 The table is in hosted_page/status/table.py. Rule page.viewer.
 """
@@ -103,14 +103,14 @@ def fill(paragraph: Paragraph, values: Mapping[str, str]) -> SafeString:
     return format_html(words, **values) if values else conditional_escape(words)
 
 
-def cell(state: str, headline: Words, *money: Paragraph, **more: Any) -> Cell:
-    """Return a cell. `more` are the other fields of Cell."""
-    return Cell(state, headline, money, **more)
+def cell(state: str, headline: Words, *money: Paragraph, **fields: Any) -> Cell:
+    """Return a cell. `fields` are further fields of Cell."""
+    return Cell(state, headline, money, **fields)
 
 
-def live_cell(state: str, headline: Words, *money: Paragraph, **more: Any) -> Cell:
+def live_cell(state: str, headline: Words, *money: Paragraph, **fields: Any) -> Cell:
     """Return the cell of a page that reloads itself."""
-    return Cell(state, headline, money, is_live=True, **more)
+    return Cell(state, headline, money, is_live=True, **fields)
 
 
 def step(action: Words, *notice: Paragraph) -> Cell:

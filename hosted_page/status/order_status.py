@@ -48,7 +48,7 @@ class PageStatus:
 
 
 def page_of(situation: Situation, viewer: Viewer, values: dict[str, str]) -> PageStatus:
-    """Return what the page says to this viewer: the cell of the table, filled with the values."""
+    """Return the page for a viewer in a situation: the cell of the table of pages, filled with the values."""
     cell = cell_of(situation, viewer)
     return PageStatus(
         cell.state,
@@ -68,9 +68,9 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
 
     Only the lead sees card details, because anyone can have the link.
     """
-    found = _OrderView(checkout, now, Viewer.LEAD if is_lead else Viewer.ORDER_LINK)
-    situation = found.situation()
-    return None if situation == Situation.UNPAID else found.page(situation)
+    view = _OrderView(checkout, now, Viewer.LEAD if is_lead else Viewer.ORDER_LINK)
+    situation = view.find_situation()
+    return None if situation == Situation.UNPAID else view.build_page(situation)
 
 
 class _OrderView:
@@ -82,8 +82,8 @@ class _OrderView:
         self.operation: Operation | None = None
         self.receipt: Receipt | None = None
 
-    def situation(self) -> Situation:
-        """Return where the order's money is."""
+    def find_situation(self) -> Situation:
+        """Return the situation of the order's money."""
         # This is checked first, because after the capture an open operation does not concern the payer.
         if self.checkout.status == Status.CAPTURED:
             return self._captured_situation()
@@ -112,8 +112,9 @@ class _OrderView:
         return Situation.SUSPENDED if is_stopped else Situation.UNPAID
 
     def _captured_situation(self) -> Situation:
-        own = self.receipt = self._receipt()
-        if own is not None and own.back is not None and not self.checkout.has_mates:
+        self.receipt = self._receipt()
+        was_returned = self.receipt is not None and self.receipt.dispute_return is not None
+        if was_returned and not self.checkout.has_mates:
             return Situation.BANK_RETURNED  # for a split order, the bill shows the returned money
         is_disputed = disputes.blocking_dispute_of_row(self.checkout) is not None
         # For anyone but the lead, do not say whose payment was returned.
@@ -141,32 +142,32 @@ class _OrderView:
         cards = accounts.cards.values()
         return any(card.borne > 0 for card in cards if not self.is_lead or card is accounts.lead)
 
-    def page(self, situation: Situation) -> PageStatus:
-        """Return what the page says in this situation."""
-        shown = page_of(situation, self.viewer, self._values(situation))
+    def build_page(self, situation: Situation) -> PageStatus:
+        """Return the contents of the page in this situation."""
+        page = page_of(situation, self.viewer, self._values(situation))
         match situation:
             case Situation.CONFIRM:
-                shown.may_change_card = self.is_lead
+                page.may_change_card = self.is_lead
                 if self.is_lead and self.operation is not None:
-                    shown.action_url = self.operation.action_url
+                    page.action_url = self.operation.action_url
             case Situation.SILENT:
-                shown.may_change_card = self.is_lead
+                page.may_change_card = self.is_lead
             case Situation.HELD:
-                shown.countdown = _capture_countdown(self.checkout, self.now)
+                page.countdown = _capture_countdown(self.checkout, self.now)
             case Situation.PAID:
                 since = self.now - (self.checkout.captured_at or self.now)
-                shown.auto_return = self.is_lead and since < COUNTDOWN_DELAY and not self.checkout.has_mates
+                page.auto_return = self.is_lead and since < COUNTDOWN_DELAY and not self.checkout.has_mates
             case Situation.REFUNDING | Situation.REFUNDED if self.is_lead:
-                show_refund(shown, refund.bill_of_lead(self.checkout))
-        shown.receipt = self._receipt()
-        return shown
+                show_refund(page, refund.bill_of_lead(self.checkout))
+        page.receipt = self._receipt()
+        return page
 
     def _receipt(self) -> Receipt | None:
         """Return the receipt for the lead of an order that was captured, None for anyone else."""
         at = self.checkout.captured_at
         if self.receipt is not None or not self.is_lead or at is None:
             return self.receipt
-        return receipt.of_order(self.checkout, at)
+        return receipt.receipt_of_order(self.checkout, at)
 
     def _values(self, situation: Situation) -> dict[str, str]:
         """Return the values for the words of the page."""
@@ -180,8 +181,8 @@ class _OrderView:
         match situation:
             case Situation.CHECKING:
                 payment = self.operation.payment if self.operation else checkout.payment
-                asked = asked_amount_sentence(values["amount"], payment, is_owner=self.is_lead)
-                return values | {"asked": asked}
+                asked_sentence = requested_amount_sentence(values["amount"], payment, is_owner=self.is_lead)
+                return values | {"asked": asked_sentence}
             case Situation.SUSPENDED:
                 return values | {"until": summary.day_with_time(checkout.payable_until, checkout)}
             case Situation.EXPIRED:
@@ -189,16 +190,16 @@ class _OrderView:
             case Situation.CANCELLED | Situation.RELEASING | Situation.RELEASED:
                 unpaid = self._unpaid_sentence() if checkout.authorized_at is None else ""
                 return values | _ending_values(checkout, self.now, values) | {"unpaid": unpaid}
-            case Situation.BANK_RETURNED if self.receipt and self.receipt.back:
-                return values | {"amount": self.receipt.back.amount}
+            case Situation.BANK_RETURNED if self.receipt and self.receipt.dispute_return:
+                return values | {"amount": self.receipt.dispute_return.amount}
         return values
 
     def _unpaid_sentence(self) -> str:
-        """Return the sentence about an order that ended unpaid. The reader of a split order's link can be a mate."""
+        """Return the sentence about an order that ended unpaid. A viewer of a split order can be a mate."""
         if self.is_lead or not self.checkout.has_mates:
             return unpaid_sentence(self.checkout)
-        nothing = _("<strong>Nothing was paid.</strong>")
-        return SafeString(f"{nothing} {HOLDS_RELEASED}")
+        unpaid = _("<strong>Nothing was paid.</strong>")
+        return SafeString(f"{unpaid} {HOLDS_RELEASED}")
 
 
 def unanswered_situation(operation: Operation, now: datetime) -> Situation:
@@ -209,8 +210,8 @@ def unanswered_situation(operation: Operation, now: datetime) -> Situation:
     return Situation.SILENT if is_silent else Situation.CHECKING
 
 
-def asked_amount_sentence(amount: str, payment: Payment | None, *, is_owner: bool) -> str:
-    """Return the sentence that says which amount the bank was asked for.
+def requested_amount_sentence(amount: str, payment: Payment | None, *, is_owner: bool) -> str:
+    """Return the sentence about the amount that we requested from the bank.
 
     It names the card only to the card's owner, and only if the bank has reported the card.
     """
@@ -228,10 +229,10 @@ def unpaid_sentence(checkout: Checkout) -> str:
     """Return the sentence about an order that ended unpaid, for its payer.
 
     If the payer gave up a card and its operation is still open, money might be held for a while. The sentence
-    then says so.
+    then mentions this.
     """
-    given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
-    if given_up.exists():
+    unfinished = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
+    if unfinished.exists():
         return SafeString(
             _("<strong>You paid nothing.</strong> If your bank still holds any money, it is released.")
         )
@@ -249,11 +250,11 @@ def _open_until(checkout: Checkout) -> str:
 def _capture_countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
     if checkout.capture_before is None:
         return None
-    left = max(0, round((checkout.capture_before - now).total_seconds()))
+    seconds_left = max(0, round((checkout.capture_before - now).total_seconds()))
     return {
-        "seconds_left": left,
+        "seconds_left": seconds_left,
         "total_seconds": round(settings.HOLD.total_seconds()),
-        "clock": f"{left // 60}:{left % 60:02d}",
+        "clock": f"{seconds_left // 60}:{seconds_left % 60:02d}",
         "ends_at": summary.clock_time(checkout.capture_before, summary.zone_of(checkout)),
     }
 
@@ -272,7 +273,7 @@ def _ending_values(checkout: Checkout, now: datetime, values: dict[str, str]) ->
 def _cancellation_sentence(shop: Merchant) -> str:
     """Return the sentence that says how the payer can learn why the shop cancelled the order.
 
-    The sentence tells the payer to ask the shop only if the page has a link to the shop's support.
+    The sentence advises the payer to ask the shop only if the page has a link to the shop's support.
     """
     words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can explain why.")
     return words.format(shop=shop.name)
@@ -290,8 +291,8 @@ def _release_reason(checkout: Checkout, *, is_cancelled: bool) -> str:
     return _("{shop} did not confirm by {time}.")
 
 
-def show_refund(shown: PageStatus, bill: RefundBill | None) -> None:
+def show_refund(page: PageStatus, bill: RefundBill | None) -> None:
     """Add the refund to one card (`bill`) to the status page. The refunded amount becomes the heading."""
-    shown.refund = bill
+    page.refund = bill
     if bill is not None and bill.goes_back:
-        shown.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)
+        page.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)

@@ -1,4 +1,4 @@
-"""Receipts: what was paid, to whom, when, and with which card. Rule page.receipt."""
+"""Receipts: the shop, the order or share, the time, the card, and the amount of a payment. Rule page.receipt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,40 +37,41 @@ class DisputeReturn:
 class Receipt:
     """A receipt: its lines, the total, and the amounts that were returned to the payer.
 
-    `back` is the amount that lost disputes returned. `by_shop` is the sentence about the shop's refund.
+    `dispute_return` is the amount that lost disputes returned. `shop_refund` is the sentence about a refund that
+    the shop made directly at the provider.
     """
 
     rows: list[Row]
     total: str
-    back: DisputeReturn | None
-    by_shop: SafeString
+    dispute_return: DisputeReturn | None
+    shop_refund: SafeString
 
 
-def of_order(checkout: Checkout, at: datetime) -> Receipt:
+def receipt_of_order(checkout: Checkout, at: datetime) -> Receipt:
     """Return the receipt of a whole order that was paid at this time."""
     number = _("Order {number}").format(number=checkout.merchant_order_id)
-    what = summary.title(checkout, shows_quantity=True)
-    rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), what, number)]
+    title = summary.title(checkout, shows_quantity=True)
+    rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), title, number)]
     return _build_receipt(checkout, rows, at, checkout.payment, checkout.amount)
 
 
-def of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Receipt:
+def receipt_of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Receipt:
     """Return the receipt of a mate's share that was paid at this time."""
     checkout = target.checkout
     name = lead_name(checkout)
-    to = _("{shop}, for {name}").format(shop=checkout.merchant.name, name=name)
-    share_of = _("Your share of {title}").format(title=summary.title(checkout))
-    whose = _("{name}’s order {number}").format(name=name, number=checkout.merchant_order_id)
-    rows = [Row(_("Paid to"), to), Row(_("For"), share_of, whose)]
+    recipient = _("{shop}, for {name}").format(shop=checkout.merchant.name, name=name)
+    title = _("Your share of {title}").format(title=summary.title(checkout))
+    order_label = _("{name}’s order {number}").format(name=name, number=checkout.merchant_order_id)
+    rows = [Row(_("Paid to"), recipient), Row(_("For"), title, order_label)]
     return _build_receipt(checkout, rows, at, payment, target.amount)
 
 
 def _build_receipt(
-    checkout: Checkout, first: list[Row], at: datetime, payment: Payment | None, amount: int
+    checkout: Checkout, first_rows: list[Row], at: datetime, payment: Payment | None, amount: int
 ) -> Receipt:
     zone = summary.zone_of(checkout)
     rows = [
-        *first,
+        *first_rows,
         Row(_("When"), summary.full_date(at, zone), summary.zone_words(at, zone)),
         Row(_("With"), summary.card_name(payment)),
     ]
@@ -81,12 +82,12 @@ def _build_receipt(
 def _returned_amount(checkout: Checkout, payment: Payment | None) -> DisputeReturn | None:
     if payment is None or disputes.blocking_dispute_of_row(checkout) is None:
         return None
-    lost = disputes.lost_amounts_by_payment(checkout.pk).get(payment.pk)
+    loss = disputes.lost_amounts_by_payment(checkout.pk).get(payment.pk)
     return (
         DisputeReturn(
-            money.display_for_payer(lost.amount, checkout.currency), summary.day_with_time(lost.at, checkout)
+            money.display_for_payer(loss.amount, checkout.currency), summary.day_with_time(loss.at, checkout)
         )
-        if lost
+        if loss
         else None
     )
 

@@ -1,4 +1,4 @@
-"""Text the link to the receipt: once, on request, to the number that paid (rule receipt.sms)."""
+"""The text message with the link to the receipt. The payer can request it once (rule receipt.sms)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -43,11 +43,13 @@ def receipt_offer(request: HttpRequest, target: PaymentTarget, error: str = "") 
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
         return None
-    found: Any = _CUSTOMER.first(customer_uuid, target.checkout.pk, target.subject)
-    if found is None or not found.phone:
+    customer: Any = _CUSTOMER.first(customer_uuid, target.checkout.pk, target.subject)
+    if customer is None or not customer.phone:
         return None
-    state = SENT if found.is_sent else WAITING if found.is_waiting else NOT_ASKED
-    return Offer(state, target.address("receipt"), f"•••• {found.phone[-4:]}", _sign_in_link(target), error)
+    state = SENT if customer.is_sent else WAITING if customer.is_waiting else NOT_ASKED
+    return Offer(
+        state, target.address("receipt"), f"•••• {customer.phone[-4:]}", _sign_in_link(target), error
+    )
 
 
 def _texts_sent(checkout_uuid: UUID, subject: UUID) -> QuerySet[SmsMessage]:
@@ -67,10 +69,7 @@ _CUSTOMER = Prepared(_matching_customers, UUID, UUID, UUID)
 
 
 def _sign_in_link(target: PaymentTarget) -> str:
-    """Return the URL at which the payer signs in and reads the receipt.
-
-    For a share, it is always the pay link.
-    """
+    """Return the URL at which the payer signs in and reads the receipt. For a share, it is always the pay link."""
     return absolute(PaymentTarget(target.checkout, target.share).sign_in_path())
 
 
@@ -82,8 +81,8 @@ def request_receipt(target: PaymentTarget, address: str) -> str:
     try:
         with transaction.atomic(durable=True):
             _queue_receipt(target.checkout.pk, target.share.pk if target.share else None, address)
-    except TooManySmsMessages as refused:
-        return str(refused)
+    except TooManySmsMessages as error:
+        return str(error)
     except (operator_stops.MerchantSuspended, operator_stops.AllStopped):
         return _("We cannot send texts for this shop now. Print the receipt, or try again later.")
     return ""
@@ -95,8 +94,10 @@ def _queue_receipt(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -
     if share is not None:
         share.checkout = checkout
     target = PaymentTarget(checkout, share)
-    asked = _texts_sent(checkout_uuid, target.subject).filter(Q(ended_at=None) | Q(sent_at__isnull=False))
-    if target.paid_by_uuid is None or asked.exists():
+    earlier_texts = _texts_sent(checkout_uuid, target.subject).filter(
+        Q(ended_at=None) | Q(sent_at__isnull=False)
+    )
+    if target.paid_by_uuid is None or earlier_texts.exists():
         return
     operator_stops.check(checkout.merchant)
     person = target.person(target.paid_by_uuid)

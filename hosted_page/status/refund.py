@@ -40,15 +40,15 @@ class Row:
 
 @dataclass(frozen=True)
 class RefundBill:
-    """The amounts that were taken from a card, and those that return to it.
+    """The amounts that were taken from a card, and the amounts that return to it.
 
-    The rows add up to `left`, the amount that does not return.
+    The rows add up to `remaining`, the amount that does not return.
     """
 
     card: str
     goes_back: str
     rows: list[Row]
-    left: str
+    remaining: str
     is_settled: bool
     when: str  # when the refund was settled, with the time zone in words; "" while it is in progress
     others: str = ""
@@ -61,18 +61,22 @@ def bill_of_lead(checkout: Checkout) -> RefundBill | None:
     """
     is_settled = checkout.status == Status.REFUNDED
     accounts = cards.read_accounts(checkout, is_locked=False)
-    card, of_shares = accounts.lead, [accounts.reimbursement(share)[1] for share in accounts.shares]
-    if card is None or (not is_settled and any(part.unconfirmed for part in of_shares)):
+    card, reimbursements = accounts.lead, [accounts.reimbursement(share)[1] for share in accounts.shares]
+    if card is None or (not is_settled and any(part.unconfirmed for part in reimbursements)):
         return None
-    moves = [CardMovement(_("Taken"), checkout.amount, checkout.captured_at)]
-    for share, part in zip(accounts.shares, of_shares, strict=True):
+    movements = [CardMovement(_("Taken"), checkout.amount, checkout.captured_at)]
+    for share, part in zip(accounts.shares, reimbursements, strict=True):
         if part.received > 0:
-            moves.append(
-                CardMovement(_label(share.name), -part.received, part.last.ended_at if part.last else None)
+            movements.append(
+                CardMovement(
+                    _reimbursement_label(share.name),
+                    -part.received,
+                    part.last.ended_at if part.last else None,
+                )
             )
-    moves += _returned_amounts(accounts, card, checkout.last_refund_at, is_settled=is_settled)
+    movements += _returned_amounts(accounts, card, checkout.last_refund_at, is_settled=is_settled)
     others = _other_cards_sentence(accounts) if checkout.has_mates else ""
-    return _refund_bill(checkout, card.payment, moves, is_settled=is_settled, others=others)
+    return _refund_bill(checkout, card.payment, movements, is_settled=is_settled, others=others)
 
 
 def bill_of_mate(checkout: Checkout, share: PaymentRequest) -> RefundBill | None:
@@ -85,13 +89,15 @@ def bill_of_mate(checkout: Checkout, share: PaymentRequest) -> RefundBill | None
     parts = [
         part for key, part in accounts.parts.items() if key.payment_uuid == card.payment.pk and part.received
     ]
-    ends = [part.last.ended_at for part in parts if part.last]
-    moves = [CardMovement(_("Taken"), share.amount, share.paid_at)]
-    moves += _returned_amounts(accounts, card, ends[-1] if ends else None, is_settled=is_settled)
-    return _refund_bill(checkout, card.payment, moves, is_settled=is_settled)
+    end_times = [part.last.ended_at for part in parts if part.last]
+    movements = [CardMovement(_("Taken"), share.amount, share.paid_at)]
+    movements += _returned_amounts(
+        accounts, card, end_times[-1] if end_times else None, is_settled=is_settled
+    )
+    return _refund_bill(checkout, card.payment, movements, is_settled=is_settled)
 
 
-def _label(name: str) -> str:
+def _reimbursement_label(name: str) -> str:
     return _("Back when {name} paid").format(name=name) if name else _("Back when a mate paid")
 
 
@@ -100,25 +106,25 @@ def _returned_amounts(
 ) -> list[CardMovement]:
     """Return the amounts that were or will be returned to a card.
 
-    They are, in this order: refunds made directly at the provider, amounts that lost disputes returned,
-    amounts paid back another way, and the refund itself.
+    They are, in this order: refunds made directly at the provider, amounts that lost disputes returned, amounts
+    settled outside the service, and the refund itself.
     """
     parts = [
         part
         for key, part in accounts.parts.items()
         if key.payment_uuid == card.payment.pk and key.refund_uuid
     ]
-    otherwise = sum(part.settled for part in parts)
-    refunded = sum(part.received for part in parts) - otherwise
+    settled = sum(part.settled for part in parts)
+    refunded = sum(part.received for part in parts) - settled
     if not is_settled:
         refunded += sum(part.unconfirmed for part in parts) + max(0, card.owed(0))
-    moves = [
+    movements = [
         CardMovement(_("Refunded earlier"), -card.outside, None),
         CardMovement(_("Returned by your bank"), -card.disputed, None),
-        CardMovement(_("Paid back another way"), -otherwise, None),
+        CardMovement(_("Paid back another way"), -settled, None),
         CardMovement(_refund_label(is_settled), -refunded, at),
     ]
-    return [move for move in moves if move.amount]
+    return [movement for movement in movements if movement.amount]
 
 
 def _refund_label(is_settled: bool) -> str:
@@ -128,7 +134,7 @@ def _refund_label(is_settled: bool) -> str:
 def _refund_bill(
     checkout: Checkout,
     payment: Payment | None,
-    moves: Sequence[CardMovement],
+    movements: Sequence[CardMovement],
     *,
     is_settled: bool,
     others: str = "",
@@ -140,26 +146,26 @@ def _refund_bill(
             money.display_for_payer(amount, currency),
             summary.full_time(at, zone) if at else SafeString(),
         )
-        for label, amount, at in moves
+        for label, amount, at in movements
     ]
-    label, part, at = moves[-1]
-    goes_back = money.display_for_payer(-part, currency) if label == _refund_label(is_settled) else ""
+    label, last_amount, at = movements[-1]
+    goes_back = money.display_for_payer(-last_amount, currency) if label == _refund_label(is_settled) else ""
     when = summary.full_date_with_zone(at, zone) if at and is_settled else ""
-    left = money.display_for_payer(sum(amount for _label, amount, _at in moves), currency)
+    remaining = money.display_for_payer(sum(amount for _label, amount, _at in movements), currency)
     card = _("Your {card}").format(card=summary.card_name(payment))
-    return RefundBill(card, goes_back, rows, left, is_settled, when, others)
+    return RefundBill(card, goes_back, rows, remaining, is_settled, when, others)
 
 
 def _other_cards_sentence(accounts: Accounts) -> str:
     """Return the sentence about the amounts that the mates' cards get back."""
     checkout = accounts.checkout
-    ended = _("Your mates’ links have ended.") if checkout.status == Status.REFUNDED else ""
+    links_ended = _("Your mates’ links have ended.") if checkout.status == Status.REFUNDED else ""
     mates = [(share, accounts.cards[share.payment_id]) for share in accounts.shares if share.payment_id]
     amounts = {share: card.payment.amount - card.outside - card.disputed for share, card in mates}
     paid = [share for share, amount in amounts.items() if amount > 0]
     amount = money.display_for_payer(sum(amounts[share] for share in paid), checkout.currency)
     if not paid:
-        return ended
+        return links_ended
     if len(paid) == 1 and paid[0].name:
         words = _("{name}’s card gets its {amount} back too.").format(name=paid[0].name, amount=amount)
     else:
@@ -168,4 +174,4 @@ def _other_cards_sentence(accounts: Accounts) -> str:
             "{count} mates’ cards get their {amount} back too.",
             len(paid),
         ).format(count=len(paid), amount=amount)
-    return f"{words} {ended}".strip()
+    return f"{words} {links_ended}".strip()

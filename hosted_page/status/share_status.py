@@ -18,16 +18,17 @@ from hosted_page.status import receipt, refund
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.order_status import (
     PageStatus,
-    asked_amount_sentence,
     page_of,
+    requested_amount_sentence,
     show_refund,
     unanswered_situation,
 )
 from payments import disputes, money, open_operations, operator_stops
 from payments.models import Dispute, Operation
 
-# The viewer of a share that ended unpaid, and where the money of an order with this status is.
+# The viewer of a share that ended unpaid, by the share's status.
 VIEWERS = {ShareStatus.DECLINED: Viewer.REFUSED, ShareStatus.EXPIRED: Viewer.LATE}
+# The situation of the money of an order that is not captured, by the order's status.
 SITUATIONS = {
     Status.CREATED: Situation.UNPAID,
     Status.AUTHORIZED: Situation.HELD,
@@ -46,8 +47,8 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
     if target.share is None:
         raise ValueError("A pay link leads to a share.")
     is_mate = customer_uuid is not None and customer_uuid == target.share.mate_id
-    found = _ShareView(target, target.share, is_mate, now)
-    return found.page()
+    view = _ShareView(target, target.share, is_mate, now)
+    return view.build_page()
 
 
 class _ShareView:
@@ -58,19 +59,19 @@ class _ShareView:
         self.checkout = target.checkout
         self.operation: Operation | None = None
         self.accounts: Accounts | None = None
-        self.back = 0  # what a lost dispute has returned to the mate, in minor units
+        self.returned_amount = 0  # amount that lost disputes have returned to the mate, in minor units
 
-    def page(self) -> PageStatus | None:
-        """Return what the page says, None while the share can be paid."""
+    def build_page(self) -> PageStatus | None:
+        """Return the contents of the page, None while the share can be paid."""
         match self.share.status:
             case ShareStatus.DRAFT:
-                return self._show(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
+                return self._page_for(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
             case ShareStatus.OPEN if self.target.is_payable:
                 return self._open_page()
             case ShareStatus.OPEN:
-                shown = self._show(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
-                shown.paragraphs += self._released_hold()
-                return shown
+                page = self._page_for(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
+                page.paragraphs += self._released_hold()
+                return page
             case ShareStatus.PLEDGED:
                 return self._pledged_page()
             case ShareStatus.PAYING:
@@ -78,26 +79,26 @@ class _ShareView:
             case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
                 return self._paid_page()
         viewer = VIEWERS.get(ShareStatus(self.share.status), Viewer.FORMER)
-        shown = self._show(self._situation_of_order(), viewer)
-        shown.paragraphs += self._released_hold()
-        return shown
+        page = self._page_for(self._situation_of_order(), viewer)
+        page.paragraphs += self._released_hold()
+        return page
 
     def _open_page(self) -> PageStatus | None:
         """Return the page of an open share that cannot be paid now, None if it can be paid."""
         if disputes.blocking_dispute(self.checkout.pk) is not None:
-            return self._show(Situation.DISPUTED, Viewer.HOLDER)
+            return self._page_for(Situation.DISPUTED, Viewer.HOLDER)
         if operator_stops.is_stopped(self.checkout.merchant_id):
             is_paid = self.checkout.status == Status.CAPTURED
-            shown = self._show(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
-            shown.paragraphs += self._released_hold()
-            return shown
+            page = self._page_for(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
+            page.paragraphs += self._released_hold()
+            return page
         return None
 
-    def _show(self, situation: Situation, viewer: Viewer) -> PageStatus:
+    def _page_for(self, situation: Situation, viewer: Viewer) -> PageStatus:
         return page_of(situation, viewer, self._values(situation))
 
     def _situation_of_order(self) -> Situation:
-        """Return where the order's money is, as far as it matters to a mate who is not asked any more."""
+        """Return the situation of the order's money for a mate who is not asked to pay any more."""
         if self.checkout.status != Status.CAPTURED:
             has_lost = disputes.has_lost_dispute(self.checkout.pk)
             return Situation.BANK_RETURNED if has_lost else SITUATIONS[Status(self.checkout.status)]
@@ -114,41 +115,41 @@ class _ShareView:
         is_held = self.checkout.status == Status.AUTHORIZED
         situation = Situation.PLEDGE_CHECKED if is_held else Situation.PLEDGED
         if not self.is_mate:
-            return self._show(situation, Viewer.PAY_LINK)
-        live = open_operations.live_payment(self.share.pk)
-        card = summary.card_in_words(live.payment if live else None, is_owner=True)
-        shown = page_of(situation, Viewer.HOLDER, self._values(situation) | {"card": card})
-        shown.may_withdraw = None if is_held else pledging.may_withdraw(self.checkout)
-        return shown
+            return self._page_for(situation, Viewer.PAY_LINK)
+        live_payment = open_operations.live_payment(self.share.pk)
+        card = summary.card_in_words(live_payment.payment if live_payment else None, is_owner=True)
+        page = page_of(situation, Viewer.HOLDER, self._values(situation) | {"card": card})
+        page.may_withdraw = None if is_held else pledging.may_withdraw(self.checkout)
+        return page
 
     def _paying_page(self) -> PageStatus:
         """Return the page of a share that a card is paying."""
         if self.checkout.status in (Status.VOIDED, Status.EXPIRED):
-            return self._show(self._situation_of_order(), Viewer.FORMER)
+            return self._page_for(self._situation_of_order(), Viewer.FORMER)
         viewer = Viewer.HOLDER if self.is_mate else Viewer.PAY_LINK
         self.operation = open_operations.open_operation(self.share.pk)
         if self.operation is None or self.operation.kind != Operation.Kind.AUTHORIZE:
-            return self._show(Situation.TAKING, viewer)
+            return self._page_for(Situation.TAKING, viewer)
         situation = unanswered_situation(self.operation, self.now)
-        shown = self._show(situation, viewer)
+        page = self._page_for(situation, viewer)
         if self.is_mate and situation == Situation.CONFIRM:
-            shown.action_url = self.operation.action_url
-        shown.may_change_card = self.is_mate and situation != Situation.CHECKING
-        return shown
+            page.action_url = self.operation.action_url
+        page.may_change_card = self.is_mate and situation != Situation.CHECKING
+        return page
 
     def _paid_page(self) -> PageStatus:
         """Return the page of a share that was paid: its money is taken, being refunded, or refunded."""
         situation = self._paid_situation()
-        shown = self._show(situation, Viewer.PAID if self.is_mate else Viewer.PAY_LINK)
+        page = self._page_for(situation, Viewer.PAID if self.is_mate else Viewer.PAY_LINK)
         if not self.is_mate:
-            return shown
+            return page
         if situation in (Situation.REFUNDING, Situation.REFUNDED):
-            show_refund(shown, refund.bill_of_mate(self.checkout, self.share))
+            show_refund(page, refund.bill_of_mate(self.checkout, self.share))
         paid_at = self.share.paid_at or self.share.created_at
-        if shown.state == "share_paid":
-            shown.paragraphs = self._reviewed_payment() or shown.paragraphs + self._after_pledge()
-        shown.receipt = receipt.of_share(self.target, paid_at, self.share.payment)
-        return shown
+        if page.state == "share_paid":
+            page.paragraphs = self._reviewed_payment() or page.paragraphs + self._after_pledge()
+        page.receipt = receipt.receipt_of_share(self.target, paid_at, self.share.payment)
+        return page
 
     def _paid_situation(self) -> Situation:
         self.accounts = settling.read_accounts_unlocked(self.checkout)
@@ -164,14 +165,16 @@ class _ShareView:
         return Situation.REFUNDED if is_refunded else Situation.REFUNDING
 
     def _was_returned_by_bank(self) -> bool:
-        """Return whether a lost dispute has returned the mate's money, and keep the amount."""
-        lost = disputes.lost_amounts_by_payment(self.checkout.pk) if self.accounts else {}
-        self.back = lost[self.share.payment_id].amount if self.share.payment_id in lost else 0
+        """Return whether a lost dispute has returned the mate's money, and store the amount."""
+        amounts = disputes.lost_amounts_by_payment(self.checkout.pk) if self.accounts else {}
+        self.returned_amount = (
+            amounts[self.share.payment_id].amount if self.share.payment_id in amounts else 0
+        )
         is_captured = self.checkout.status == Status.CAPTURED
-        return self.back > 0 and (is_captured or self.back >= self.share.amount)
+        return self.returned_amount > 0 and (is_captured or self.returned_amount >= self.share.amount)
 
     def _captured_situation(self) -> Situation:
-        """Return where the money of a paid share is: on its way to the lead's card, or there."""
+        """Return the situation of a paid share's money: on its way to the lead's card, or on that card."""
         if refunds.has_failed(self.checkout):
             return Situation.REFUND_FAILED
         is_owed = self.accounts is not None and self.accounts.owed_to_lead(self.share) > 0
@@ -189,7 +192,7 @@ class _ShareView:
         return [SafeString(words.format(amount=amount))]
 
     def _after_pledge(self) -> list[SafeString]:
-        """Return a sentence on when the lead paid, if the mate's card was held before. Otherwise, return []."""
+        """If the mate's card was held before, return the sentence that says when the lead paid, otherwise []."""
         payment, paid_at = self.share.payment, self.checkout.authorized_at
         if payment is None or paid_at is None or not pledges.was_pledged(self.checkout, payment):
             return []
@@ -207,8 +210,8 @@ class _ShareView:
         released = format_html(words, amount=amount, card=summary.card_in_words(hold, is_owner=True))
         if hold.decline_reason != pledges.SAME_CARD:
             return [released]
-        same = _("{name} paid with the same card, so it cannot pay for your share too.")
-        return [format_html(same, name=lead_name(self.checkout)), released]
+        explanation = _("{name} paid with the same card, so it cannot pay for your share too.")
+        return [format_html(explanation, name=lead_name(self.checkout)), released]
 
     def _values(self, situation: Situation) -> dict[str, str]:
         """Return the values for the words of the page."""
@@ -222,9 +225,9 @@ class _ShareView:
         }
         if self.share.expires_at is not None:
             values["until"] = summary.day_with_time(self.share.expires_at, self.checkout)
-        if situation == Situation.BANK_RETURNED and self.back:
-            values["amount"] = money.display_for_payer(self.back, currency)
+        if situation == Situation.BANK_RETURNED and self.returned_amount:
+            values["amount"] = money.display_for_payer(self.returned_amount, currency)
         if situation == Situation.CHECKING and self.operation is not None:
-            asked = asked_amount_sentence(amount, self.operation.payment, is_owner=self.is_mate)
-            return values | {"asked": asked}
+            asked_sentence = requested_amount_sentence(amount, self.operation.payment, is_owner=self.is_mate)
+            return values | {"asked": asked_sentence}
         return values

@@ -40,12 +40,12 @@ RETURNED_REFUND = (
 
 def _unpaid_shares(*, is_covered: bool) -> Row:
     """Return the cells of mates who are not asked any more. `is_covered` says that the lead bears the shares."""
-    seen = _("You have not been charged. {name} can see that you said no.")
-    asked = _("{name} asked you for <strong>{amount}</strong> until {until}.")
-    late = (NO_NEED, asked, _("{name} covers your share."))
+    lead_sees_no = _("You have not been charged. {name} can see that you said no.")
+    asked_until = _("{name} asked you for <strong>{amount}</strong> until {until}.")
+    late = (NO_NEED, asked_until, _("{name} covers your share."))
     former = (NO_NEED, _("{name} covers your share of <strong>{amount}</strong>."))
     return {
-        V.REFUSED: Cell("declined", _("You said no"), (seen if is_covered else NO_NEED,)),
+        V.REFUSED: Cell("declined", _("You said no"), (lead_sees_no if is_covered else NO_NEED,)),
         V.LATE: closed(_("This link has expired"), *(late if is_covered else late[:2])),
         V.FORMER: closed(NO_LONGER_ASKED, *(former if is_covered else former[:1])),
     }

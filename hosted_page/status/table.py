@@ -1,7 +1,7 @@
-"""What each page says: one cell for each situation of an order's money and each viewer.
+"""The table of pages: one cell of words for each situation of an order's money and each viewer.
 
 A page finds its situation and its viewer, and shows the cell of both. A viewer has no cell in a situation that
-the viewer cannot meet, or that does not concern the viewer's own money. docs/pages.md is generated from this
+never occurs for this viewer, or that does not concern the viewer's own money. docs/pages.md is generated from this
 table. Rules pay.honest_page, page.viewer. Decision 0059.
 """
 
@@ -13,5 +13,5 @@ TABLE: dict[Situation, dict[Viewer, Cell]] = UNPAID | PAID | RETURNED
 
 
 def cell_of(situation: Situation, viewer: Viewer) -> Cell:
-    """Return the cell of a situation and a viewer. Raises KeyError if the viewer cannot meet the situation."""
+    """Return the cell of a situation and a viewer. Raises KeyError if the viewer has no cell in the situation."""
     return TABLE[situation][viewer]

@@ -25,7 +25,7 @@ S, V = Situation, Viewer
 
 
 def _waiting_row(own: Cell, others: Cell) -> Row:
-    """Return the cells of viewers while a bank has not answered. The page of an order also shows the place."""
+    """Return the cells of viewers while a bank has not answered. Pages of an order also show where the money is."""
     place: dict[str, Any] = {"place": "hold", "is_on_its_way": True}
     return {
         V.LEAD: replace(own, **place),
