@@ -68,7 +68,7 @@ def dispute_context(row: Dispute) -> dict[str, Any]:
         "payer": payer,
         "title": dispute_title(row),
         "card": card_of(row.payment),
-        "told": reason_in_words(row),
+        "reason": reason_in_words(row),
         "where": MONEY_PLACES[Dispute.Status(row.status)].format(payer=payer),
         "send_by": send_by,
         "days_left": days_left or None,

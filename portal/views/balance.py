@@ -40,8 +40,8 @@ KINDS: dict[str, str] = {
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }
 REVERSED = "{}, reversed"  # the label of a booking's reversal
-# The kinds of movements that an operation has caused. A returned refund also refers to an operation, the
-# refund, but that operation has not caused the return.
+# The kinds of movements that an operation causes. A returned refund also refers to an operation, the refund,
+# but that operation has not caused the return.
 OPERATION_KINDS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
 
 
@@ -61,26 +61,28 @@ def show_balance(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the merchant's balance in each currency, and the movements behind it, newest first."""
     merchant, form = membership.merchant, search.Days(request.GET or None)
     rows = _matching_postings(merchant, lists.filter_values(form))
-    shown = partial(_balance_context, merchant, lists.filter_values(form))
-    return lists.show_list(request, membership, Listing("balance", form, rows, shown))
+    context = partial(_balance_context, merchant, lists.filter_values(form))
+    return lists.show_list(request, membership, Listing("balance", form, rows, context))
 
 
-def _balance_context(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
-    (owed,) = sums.read_balances(merchant.pk, Posting.Account.MERCHANT)
+def _balance_context(
+    merchant: Merchant, filters: dict[str, Any], postings: Sequence[Posting]
+) -> dict[str, Any]:
+    (totals,) = sums.read_balances(merchant.pk, Posting.Account.MERCHANT)
     return {
-        "balances": [money.display(-total, currency) for currency, total in owed.items()],
+        "balances": [money.display(-total, currency) for currency, total in totals.items()],
         "disputed": [
             money.display(-total, currency) for currency, total in _disputed_sums(merchant) if total
         ],
-        "rows": (rows := list(_movement_rows(merchant, found))),
+        "rows": (rows := list(_movement_rows(merchant, postings))),
         "together": _sums_by_currency(rows),
-        "payouts": [payouts.payout_rows(row) for row in payouts.newest(merchant, asked)],
+        "payouts": [payouts.payout_row(row) for row in payouts.newest_payouts(merchant, filters)],
     }
 
 
 @requires("export")
 def export_balance(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Return the movements as a CSV file; without filters they add up to the balance."""
+    """Return the movements as a CSV file. Without filters, they add up to the balance."""
     form = search.Days(request.GET)
     if not form.is_valid():
         return redirect("portal_balance")
@@ -97,37 +99,37 @@ def _disputed_sums(merchant: Merchant) -> Iterator[tuple[str, int]]:
     Withdrawn money is negative.
     """
     rows = Movement.objects.filter(dispute__status=Dispute.Status.OPEN, payment__merchant=merchant)
-    sums_of = rows.values_list("payment__currency").annotate(sum=Sum("amount"))
-    yield from sums_of.order_by("payment__currency")
+    by_currency = rows.values_list("payment__currency").annotate(sum=Sum("amount"))
+    yield from by_currency.order_by("payment__currency")
 
 
-def _matching_postings(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
-    """Return the postings on the merchant's account, which holds what we owe the merchant."""
+def _matching_postings(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Posting]:
+    """Return the postings of the merchant's account. Its balance is the amount that we owe the merchant."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
-    return search.filter_by_days(rows, merchant, asked)
+    return search.filter_by_days(rows, merchant, filters)
 
 
 def _sums_by_currency(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the sum of a page's movements in each currency."""
-    found: Counter[str] = Counter()
+    """Return the sum of a page's movements in each currency, in words."""
+    page_sums: Counter[str] = Counter()
     for row in rows:
-        found[row["currency"]] += row["minor_units"]
-    return [money.display(total, currency) for currency, total in sorted(found.items())]
+        page_sums[row["currency"]] += row["minor_units"]
+    return [money.display(total, currency) for currency, total in sorted(page_sums.items())]
 
 
-def _movement_rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
+def _movement_rows(merchant: Merchant, postings: Any) -> Iterator[dict[str, Any]]:
     """Yield the rows of the movements. Money that the merchant received is positive."""
     checkouts = Checkout.objects.filter(
-        merchant=merchant, pk__in={posting.checkout_uuid for posting in found}
+        merchant=merchant, pk__in={posting.checkout_uuid for posting in postings}
     )
     orders = dict(checkouts.values_list("pk", "merchant_order_id"))
-    transactions = {posting.transaction for posting in found}
+    transactions = {posting.transaction for posting in postings}
     causes, disputed = _causes_of(transactions), _disputed_checkouts(set(orders))
     operations = {cause.operation_uuid for cause in causes.values() if cause.operation_uuid}
-    lines = {row.operation: row for row in BalanceEntry.objects.filter(operation__in=operations)}
-    for posting in found:
+    entries = {row.operation: row for row in BalanceEntry.objects.filter(operation__in=operations)}
+    for posting in postings:
         cause = causes.get(posting.transaction, NO_CAUSE)
-        line = lines.get(cause.operation_uuid)
+        entry = entries.get(cause.operation_uuid)
         yield {
             "at": posting.created_at,
             "kind": cause.kind,
@@ -138,23 +140,23 @@ def _movement_rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
             "badge": ORDER_BADGES[Dispute.Status.OPEN] if posting.checkout_uuid in disputed else None,
             "checkout_uuid": posting.checkout_uuid,
             "operation": cause.operation_uuid or posting.transaction,
-            "fee": money.display(line.fee, line.currency) if line and line.fee else "",
-            "line": line,
+            "fee": money.display(entry.fee, entry.currency) if entry and entry.fee else "",
+            "line": entry,
         }
 
 
 def _disputed_checkouts(checkouts: set[UUID]) -> set[UUID]:
-    """Return those of the checkouts that have an open dispute."""
+    """Return the checkouts that have an open dispute, among these checkouts."""
     rows = Dispute.objects.filter(checkout_uuid__in=checkouts, status=Dispute.Status.OPEN)
     return set(rows.values_list("checkout_uuid", flat=True))
 
 
 def _causes_of(transactions: set[UUID]) -> dict[UUID, Cause]:
     """Map each transaction of the ledger to the cause of its movement."""
-    moved = Movement.objects.filter(pk__in=transactions).values_list("pk", "kind", "operation")
+    movements = Movement.objects.filter(pk__in=transactions).values_list("pk", "kind", "operation")
     causes = {
         pk: Cause(KINDS[kind], operation if kind in OPERATION_KINDS else None)
-        for pk, kind, operation in moved
+        for pk, kind, operation in movements
     }
     for booking in Booking.objects.filter(pk__in=transactions):
         kind = KINDS[booking.kind]
@@ -162,10 +164,10 @@ def _causes_of(transactions: set[UUID]) -> dict[UUID, Cause]:
     return causes
 
 
-def _file_lines(merchant: Merchant, found: list[Posting]) -> Iterator[tuple[Any, ...]]:
-    for row in _movement_rows(merchant, found):
+def _file_lines(merchant: Merchant, postings: list[Posting]) -> Iterator[tuple[Any, ...]]:
+    for row in _movement_rows(merchant, postings):
         at: datetime = row["at"]
-        line: BalanceEntry | None = row["line"]
+        entry: BalanceEntry | None = row["line"]
         yield (
             clock.iso(at),
             row["kind"].lower(),
@@ -174,7 +176,7 @@ def _file_lines(merchant: Merchant, found: list[Posting]) -> Iterator[tuple[Any,
             row["order"],
             str(row["checkout_uuid"]),
             str(row["operation"]),
-            money.plain_amount(line.fee, line.currency) if line else "",
-            line.currency if line else "",
-            line.payout if line else "",
+            money.plain_amount(entry.fee, entry.currency) if entry else "",
+            entry.currency if entry else "",
+            entry.payout if entry else "",
         )

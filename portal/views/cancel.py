@@ -44,19 +44,19 @@ class CancelForm(forms.Form):
 
 @requires("cancel", sensitive=True)
 def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Ask whether to cancel the order, and cancel it after the person has confirmed."""
-    read = order.read_order(membership.merchant, checkout_uuid)
+    """Ask the person to confirm that the order should be cancelled, then cancel it."""
+    current_order = order.read_order(membership.merchant, checkout_uuid)
     form = CancelForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        return _cancel_order(request, membership, read.checkout, form.cleaned_data["reason"])
-    shown = detail.order_context(read)
-    if not shown["can_cancel"]:
-        pages.report_refusal(request, _state_refusal(read.checkout))
+        return _cancel_order(request, membership, current_order.checkout, form.cleaned_data["reason"])
+    order_page = detail.order_context(current_order)
+    if not order_page["can_cancel"]:
+        pages.report_refusal(request, _state_refusal(current_order.checkout))
         return _go_back(request, checkout_uuid)
-    asked = _question_context(form, membership)
+    question = _question_context(form, membership)
     if pages.is_part_requested(request, "question"):
-        return pages.show_page(request, membership, "portal/_cancel.html", shown | asked)
-    context = shown | asked | {"story": timeline.timeline_page(read)}
+        return pages.show_page(request, membership, "portal/_cancel.html", order_page | question)
+    context = order_page | question | {"story": timeline.timeline_page(current_order)}
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
@@ -81,20 +81,23 @@ def _cancel_order(
 ) -> HttpResponse:
     merchant, cause = membership.merchant, access.cause(membership)
     try:
-        ended = cancellations.cancel(merchant, checkout.pk, note=reason, cause=cause)
+        cancelled = cancellations.cancel(merchant, checkout.pk, note=reason, cause=cause)
     except (NotCancellable, OperationInProgress, OperationalError) as refusal:
         current = order.read_order(merchant, checkout.pk).checkout
         pages.report_refusal(request, _refusal_sentence(refusal, current))
     else:
-        if _is_by(cause.actor, ended):
-            _record_cancel(request, membership, ended)
+        if _is_by(cause.actor, cancelled):
+            _record_cancel(request, membership, cancelled)
         else:
-            pages.report_refusal(request, _state_refusal(ended))
+            pages.report_refusal(request, _state_refusal(cancelled))
     return redirect("portal_checkout", checkout.pk)
 
 
 def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
-    """Return why the order was not cancelled. Raise a database error again, unless a row was locked."""
+    """Return a sentence with the reason why the order was not cancelled.
+
+    Raise a database error again, unless it means that a row was locked.
+    """
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     return _state_refusal(checkout) if isinstance(refusal, NotCancellable) else BUSY
@@ -106,15 +109,14 @@ def _is_by(actor: str, checkout: Checkout) -> bool:
 
 
 def _record_cancel(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
-    """Record who cancelled the order, once per order.
+    """Record in the audit log that this person cancelled the order, once per order.
 
-    If the process crashed after the cancel and before the record, the person's next attempt writes the
-    record.
+    If the process crashed between the cancel and the record, the person's next attempt writes the record.
     """
     facts: dict[str, Any] = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
     since = (checkout.voided_at or clock.now()) - CLOCK_TOLERANCE
-    lately = AuditEntry.objects.filter(merchant=membership.merchant, created_at__gte=since)
-    if not lately.filter(action="cancelled", facts__checkout=facts["checkout"]).exists():
+    recent = AuditEntry.objects.filter(merchant=membership.merchant, created_at__gte=since)
+    if not recent.filter(action="cancelled", facts__checkout=facts["checkout"]).exists():
         audit.record(request, membership, "cancelled", **facts)
 
 

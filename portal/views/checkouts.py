@@ -50,28 +50,30 @@ COLUMNS: dict[str, Callable[[Checkout], Any]] = {
 def list_checkouts(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the checkouts that match the filters, newest first, a page at a time."""
     form = search.Filters(request.GET or None)
-    asked = lists.filter_values(form)
-    rows = _with_details(search.find_checkouts(membership.merchant, asked))
+    filters = lists.filter_values(form)
+    rows = _with_details(search.find_checkouts(membership.merchant, filters))
     return lists.show_list(
-        request, membership, Listing("checkouts", form, rows, partial(_list_context, rows, asked))
+        request, membership, Listing("checkouts", form, rows, partial(_list_context, rows, filters))
     )
 
 
 def _list_context(
-    rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Checkout]
+    rows: QuerySet[Checkout], filters: dict[str, Any], checkouts: Sequence[Checkout]
 ) -> dict[str, Any]:
-    marks = _extra_badges(found)
+    extra_badges = _extra_badges(checkouts)
     return {
-        "chips": search.active_filters(asked, {row.currency for row in found}),
-        "rows": [_list_row(checkout, marks) for checkout in current_checkouts.refresh_late(rows, found)],
+        "chips": search.active_filters(filters, {row.currency for row in checkouts}),
+        "rows": [
+            _list_row(checkout, extra_badges) for checkout in current_checkouts.refresh_late(rows, checkouts)
+        ],
     }
 
 
-def _extra_badges(found: Sequence[Checkout]) -> dict[UUID, Badge]:
-    """Return the additional badge of each order that has one: for a refund or a dispute."""
-    failed = merchant_tasks.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
-    disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
-    returned = merchant_tasks.returned_refunds(checkout__in=found).values_list("checkout", flat=True)
+def _extra_badges(checkouts: Sequence[Checkout]) -> dict[UUID, Badge]:
+    """Return the additional badges of orders, by order id: for a failed or returned refund, or for a dispute."""
+    failed = merchant_tasks.failed_refunds(checkout__in=checkouts).values_list("checkout", flat=True)
+    disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in checkouts]).order_by("created_at")
+    returned = merchant_tasks.returned_refunds(checkout__in=checkouts).values_list("checkout", flat=True)
     refunds = dict.fromkeys(failed, badges.REFUND_FAILED) | dict.fromkeys(returned, badges.REFUND_RETURNED)
     return refunds | {row.checkout_uuid: ORDER_BADGES[Dispute.Status(row.status)] for row in disputes}
 
@@ -90,11 +92,11 @@ def export_checkouts(request: HttpRequest, membership: Membership) -> HttpRespon
 
 
 @requires("view")
-def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Show one checkout: what it is, where the money is, and its timeline."""
-    read = order.read_order(membership.merchant, checkout_uuid)
-    context = detail.order_context(read) | {
-        "story": timeline.timeline_page(read, request.GET.get("before", ""))
+def show_checkout(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+    """Show one checkout: its facts, where the money is, and its timeline."""
+    current_order = order.read_order(membership.merchant, checkout_uuid)
+    context = detail.order_context(current_order) | {
+        "story": timeline.timeline_page(current_order, request.GET.get("before", ""))
     }
     if pages.is_part_requested(request, "state"):
         return pages.show_page(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
@@ -102,11 +104,11 @@ def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: U
 
 
 @requires("view")
-def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+def download_timeline(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Return the timeline as JSON, to send to a colleague or to support."""
-    read = order.read_order(membership.merchant, checkout_uuid)
-    story = timeline.as_json(read, request.GET.get("before", ""))
-    return JsonResponse(story, json_dumps_params={"indent": 2})
+    current_order = order.read_order(membership.merchant, checkout_uuid)
+    page = timeline.as_json(current_order, request.GET.get("before", ""))
+    return JsonResponse(page, json_dumps_params={"indent": 2})
 
 
 def _with_details(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
@@ -115,15 +117,15 @@ def _with_details(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     return current_checkouts.with_read_at(whole)
 
 
-def _list_row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]:
-    asked, paid = _count_mates(checkout)
+def _list_row(checkout: Checkout, extra_badges: Mapping[UUID, Badge]) -> dict[str, Any]:
+    mates, paid = _count_mates(checkout)
     card = checkout.payment
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "badge": badges.of_checkout(checkout),
-        "more": marks.get(checkout.pk),
-        "mates": f"{paid} of {asked}" if asked else "",
+        "more": extra_badges.get(checkout.pk),
+        "mates": f"{paid} of {mates}" if mates else "",
         "card": f"{card.card_brand} {card.card_last4}" if card else "",
     }
 
@@ -133,6 +135,6 @@ def _count_mates(checkout: Checkout) -> tuple[int, int]:
     return len(shares), sum(share.paid_at is not None for share in shares)
 
 
-def _file_lines(rows: QuerySet[Checkout], found: list[Checkout]) -> Iterator[list[Any]]:
-    for checkout in current_checkouts.refresh_late(rows, found):
+def _file_lines(rows: QuerySet[Checkout], checkouts: list[Checkout]) -> Iterator[list[Any]]:
+    for checkout in current_checkouts.refresh_late(rows, checkouts):
         yield [value(checkout) for value in COLUMNS.values()]

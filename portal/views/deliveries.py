@@ -27,7 +27,7 @@ from portal.orders.search import parse_uuid
 from webhooks import resending, subscriptions
 from webhooks.models import Attempt, Delivery, Subscription
 
-# For each refusal that a person can override: the name of the question that the person must confirm first.
+# For each refusal that a person can override: the name of the question that the person must confirm.
 CONFIRMATIONS: dict[type[resending.CannotResend], str] = {
     resending.HoldIsOver: "over",
     resending.AlreadyDelivered: "delivered",
@@ -41,28 +41,28 @@ class NothingChosen(Exception):
 @requires("view")
 @replica.readable
 def list_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show a line per attempt, newest first; for parked or waiting deliveries, a line per delivery."""
+    """Show a line for each attempt, newest first. For parked or waiting deliveries, show a line for each delivery."""
     merchant = membership.merchant
     with timezone.override(ZoneInfo(merchant.time_zone)):
         form = search.Filters(request.GET or None)
-        asked = lists.filter_values(form)
-    rows, key = search.matching_rows(merchant, asked), search.sort_field(asked)
-    shown, in_steps = partial(_list_context, merchant, asked), asked.get("outcome") == "delivered"
+        filters = lists.filter_values(form)
+    rows, key = search.matching_rows(merchant, filters), search.sort_field(filters)
+    context, in_steps = partial(_list_context, merchant, filters), filters.get("outcome") == "delivered"
     return lists.show_list(
-        request, membership, Listing("deliveries", form, rows, shown, key=key, in_steps=in_steps)
+        request, membership, Listing("deliveries", form, rows, context, key=key, in_steps=in_steps)
     )
 
 
 def _list_context(
-    merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]
+    merchant: Merchant, filters: dict[str, Any], rows: Sequence[Attempt | Delivery]
 ) -> dict[str, Any]:
-    lines = search.lines_of(merchant, found)
+    lines = search.lines_of(merchant, rows)
     hopeless = resending.count_unsendable(merchant)
     return {
-        **_parked_context(merchant, asked),
-        "chips": search.active_filters(asked),
-        "none_of": search.empty_heading(asked),
-        "none_says": search.empty_text(asked),
+        **_parked_context(merchant, filters),
+        "chips": search.active_filters(filters),
+        "empty_heading": search.empty_heading(filters),
+        "empty_text": search.empty_text(filters),
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "is_live": any(log.is_live(line["delivery"]) for line in lines),
@@ -72,12 +72,12 @@ def _list_context(
     }
 
 
-def _parked_context(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
+def _parked_context(merchant: Merchant, filters: dict[str, Any]) -> dict[str, Any]:
     """Return the number of parked deliveries that can be sent again, and the time span to resend.
 
-    Deliveries of the filters' time span count. Without such a filter, those of the last seven days count.
+    The deliveries in the time span of the filters count. Without a time span, the last seven days count.
     """
-    since, until = asked.get("since"), asked.get("until")
+    since, until = filters.get("since"), filters.get("until")
     rows, maximum = merchant_tasks.parked_deliveries(merchant), merchant_tasks.MAXIMUM
     if since or until:
         rows, maximum = resending.parked_deliveries(merchant, since, until), resending.MAX_RESENT
@@ -91,8 +91,8 @@ def _has_endpoint(merchant: Merchant) -> bool:
 
 
 @requires("view")
-def detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
-    """Show a delivery's attempts, and one of them with its request and response."""
+def show_delivery(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
+    """Show a delivery's attempts, and the request and the response of one attempt."""
     return _show_detail(request, membership, delivery_uuid)
 
 
@@ -101,13 +101,13 @@ def _show_detail(
 ) -> HttpResponse:
     delivery = _delivery_of_merchant(membership.merchant, delivery_uuid)
     number = request.GET.get("attempt", "")
-    shown = log.delivery_details(
+    details = log.delivery_details(
         membership.merchant,
         delivery,
         number=int(number) if number.isdecimal() and len(number) < 9 else None,
         reveal=more.pop("reveal", False),
     )
-    context = {"shown": shown, "confirm": request.GET.get("confirm", "")} | more
+    context = {"shown": details, "confirm": request.GET.get("confirm", "")} | more
     is_part = pages.is_part_requested(request, "opened")
     template = "portal/_delivery.html" if is_part else "portal/delivery.html"
     return pages.show_page(request, membership, template, context, here="portal_deliveries")
@@ -120,7 +120,7 @@ def _delivery_of_merchant(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
 
 @requires("reveal", sensitive=True, form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
-    """Show the personal data of a marketing.opted_in event, and record who looked at it."""
+    """Show the personal data of a marketing.opted_in event, and record in the audit log that the person saw it."""
     delivery = _delivery_of_merchant(membership.merchant, delivery_uuid)
     audit.record(request, membership, "personal_data_revealed", event=str(delivery.event_id))
     return _show_detail(request, membership, delivery_uuid, reveal=True)
@@ -129,13 +129,13 @@ def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
 @requires("resend", form_of="portal_deliveries")
 def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Resend one delivery, the ticked deliveries, or all deliveries that were parked in a time span."""
-    chosen = [uuid for text in request.POST.getlist("delivery") if (uuid := parse_uuid(text))]
+    delivery_uuids = [uuid for text in request.POST.getlist("delivery") if (uuid := parse_uuid(text))]
     try:
-        if request.POST.get("which") == "one" and len(chosen) == 1:
-            return _resend_one(request, membership, chosen[0])
-        _show_result(request, _resend_many(request, membership, chosen))
-    except NothingChosen as nothing:
-        pages.report_refusal(request, str(nothing))
+        if request.POST.get("which") == "one" and len(delivery_uuids) == 1:
+            return _resend_one(request, membership, delivery_uuids[0])
+        _show_result(request, _resend_many(request, membership, delivery_uuids))
+    except NothingChosen as refusal:
+        pages.report_refusal(request, str(refusal))
     except subscriptions.SubscriptionNotFound:
         pages.report_refusal(request, "There is no endpoint to send to. Save an endpoint first.")
         return redirect("portal_webhooks")
@@ -148,42 +148,46 @@ def _resend_one(request: HttpRequest, membership: Membership, delivery_uuid: UUI
         delivery = _resend_and_record(request, membership, delivery_uuid)
     except resending.DeliveryNotFound:
         raise Http404 from None
-    except (resending.HoldIsOver, resending.AlreadyDelivered) as refused:
-        return redirect(f"{address}?confirm={CONFIRMATIONS[type(refused)]}")
-    except resending.CannotResend as refused:
-        pages.report_refusal(request, str(refused))
+    except (resending.HoldIsOver, resending.AlreadyDelivered) as refusal:
+        return redirect(f"{address}?confirm={CONFIRMATIONS[type(refusal)]}")
+    except resending.CannotResend as refusal:
+        pages.report_refusal(request, str(refusal))
         return redirect(address)
     messages.success(request, "You sent this delivery again. Your server’s answer appears here.")
     return redirect(f"{address}?attempt={delivery.attempt_count + 1}")
 
 
 def _resend_and_record(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> Delivery:
-    confirmed = request.POST.get("confirm") == "yes"
+    is_confirmed = request.POST.get("confirm") == "yes"
     with transaction.atomic(durable=True):
         delivery = resending.resend(
             membership.merchant,
             delivery_uuid,
             cause=access.cause(membership),
-            although_over=confirmed,
-            although_delivered=confirmed,
+            although_over=is_confirmed,
+            although_delivered=is_confirmed,
         )
         audit.record(request, membership, "deliveries_resent", event=str(delivery.event_id), sent=1)
     return delivery
 
 
-def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID]) -> resending.ResendResult:
+def _resend_many(
+    request: HttpRequest, membership: Membership, delivery_uuids: list[UUID]
+) -> resending.ResendResult:
     merchant, cause = membership.merchant, access.cause(membership)
-    confirmed = request.POST.get("confirm") == "yes"
+    is_confirmed = request.POST.get("confirm") == "yes"
     with transaction.atomic(durable=True):
         if request.POST.get("which") == "parked":
             since, until = _read_span(request)
-            resent = resending.resend_parked(merchant, since, until, cause=cause, although_over=confirmed)
-        elif chosen:
-            resent = resending.resend_selected(merchant, chosen, cause=cause, although_over=confirmed)
+            result = resending.resend_parked(merchant, since, until, cause=cause, although_over=is_confirmed)
+        elif delivery_uuids:
+            result = resending.resend_selected(
+                merchant, delivery_uuids, cause=cause, although_over=is_confirmed
+            )
         else:
             raise NothingChosen("First tick the deliveries that you want to send again.")
-        audit.record(request, membership, "deliveries_resent", sent=resent.sent, left_out=resent.left_out)
-    return resent
+        audit.record(request, membership, "deliveries_resent", sent=result.sent, left_out=result.left_out)
+    return result
 
 
 @requires("resend", form_of="portal_deliveries")
@@ -198,35 +202,35 @@ def close(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_deliveries")
 
 
-def _show_result(request: HttpRequest, resent: resending.ResendResult) -> None:
-    if not resent.sent:
+def _show_result(request: HttpRequest, result: resending.ResendResult) -> None:
+    if not result.sent:
         words = "None of these deliveries can be sent again: their hold is over, or they were delivered or are too old."
         messages.warning(request, words)
         return
-    one, several = "1 delivery is on its way.", f"{resent.sent:,} deliveries are on their way."
-    words = one if resent.sent == 1 else several
-    if resent.left_out:
+    single, several = "1 delivery is on its way.", f"{result.sent:,} deliveries are on their way."
+    words = single if result.sent == 1 else several
+    if result.left_out:
         words += (
-            f" {resent.left_out:,} were left out: their hold is over, or they were delivered or are too old."
+            f" {result.left_out:,} were left out: their hold is over, or they were delivered or are too old."
         )
     messages.success(request, words)
 
 
 def _read_span(request: HttpRequest) -> tuple[datetime, datetime | None]:
-    """Return the start and the end of the time span; without an end, it lasts until now.
+    """Return the start and the end of the time span from the form. The end is None if the span lasts until now.
 
-    Raises NothingChosen.
+    Raise NothingChosen if the span is missing or invalid.
     """
-    ends = request.POST.get("until", "")
-    since, until = _parse_moment(request.POST.get("since", "")), _parse_moment(ends)
-    if since is None or (ends and until is None):
+    end = request.POST.get("until", "")
+    since, until = _parse_moment(request.POST.get("since", "")), _parse_moment(end)
+    if since is None or (end and until is None):
         raise NothingChosen("Choose the start and the end of the period.")
     return since, until
 
 
 def _parse_moment(text: str) -> datetime | None:
     try:
-        found = parse_datetime(text)
+        moment = parse_datetime(text)
     except ValueError:
         return None
-    return found if found is not None and found.tzinfo else None
+    return moment if moment is not None and moment.tzinfo else None

@@ -1,4 +1,4 @@
-"""The menu as a separate page, the switch between a person's merchants, and the 404 page of signed-in people."""
+"""The menu as a page, the switch between a person's merchants, and the 404 page for signed-in people."""
 
 from urllib.parse import urlsplit
 
@@ -17,14 +17,14 @@ from portal.orders import search
 
 
 @requires("view")
-def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the menu as a page for phones without JavaScript, and the merchants that the person can choose.
+def show_menu(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Show the menu and the person's merchants as a page, for phones without JavaScript.
 
-    The page links back to the portal's page from which it was opened, and marks that page in the menu.
+    The page links back to the page from which it was opened, and marks that page in the menu.
     """
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
-    back = _came_from(request)
-    # The value of aria-current is "true" and not "page", because the marked entry is not this page.
+    back = _referring_page(request)
+    # `aria-current` is "true" and not "page", because the marked entry is not this page.
     context = {"memberships": mine, "back": back, "mark": "true"}
     return pages.show_page(
         request, membership, "portal/menu.html", context, here=pages.menu_entry_of(urlsplit(back).path)
@@ -32,21 +32,21 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 @requires("view", form_of="portal_menu", chooses_merchant=True)
-def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
+def switch_merchant(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Switch to another merchant of the person."""
-    wanted = search.parse_uuid(request.POST.get("merchant", ""))
-    chosen = get_object_or_404(Membership, user=membership.user, merchant=wanted)
+    merchant_uuid = search.parse_uuid(request.POST.get("merchant", ""))
+    chosen = get_object_or_404(Membership, user=membership.user, merchant=merchant_uuid)
     request.session[access.CHOSEN_MERCHANT_KEY] = str(chosen.merchant_id)
     return redirect("portal_home")
 
 
-def _came_from(request: HttpRequest) -> str:
-    """Return the URL of the portal's page that linked here, or the home page's if another page did."""
+def _referring_page(request: HttpRequest) -> str:
+    """Return the URL of the portal's page that linked here. If another page linked here, return the home page's."""
     referrer = request.headers.get("Referer", "")
-    there = urlsplit(referrer) if url_has_allowed_host_and_scheme(referrer, {request.get_host()}) else None
-    if there is None or not _is_page(there.path):
+    origin = urlsplit(referrer) if url_has_allowed_host_and_scheme(referrer, {request.get_host()}) else None
+    if origin is None or not _is_page(origin.path):
         return reverse("portal_home")
-    return f"{there.path}?{there.query}" if there.query else there.path
+    return f"{origin.path}?{origin.query}" if origin.query else origin.path
 
 
 def _is_page(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""The home page: what needs attention, figures and charts."""
+"""The home page: items that need attention, figures and charts."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,25 +17,29 @@ from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Membership
 from portal.templatetags.portal import span
 
-WORDS = {"24h": "24 hours", "7d": "Seven days", "30d": "30 days"}
-SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
+PERIOD_WORDS = {"24h": "24 hours", "7d": "Seven days", "30d": "30 days"}
+PERIODS = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 
 
 @requires("view")
 @replica.readable
-def home(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show what needs attention, with figures and charts for a time range.
+def show_home(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Show the items that need attention, and figures and charts for a time range.
 
     Until the first capture, the page shows the steps towards it instead of figures and charts.
     """
     waiting = WaitingItems(membership.merchant)
     if not first_day.is_over(membership.merchant):
         return _show_first_day(request, membership, waiting)
-    span = request.GET.get("range", "7d")
-    span = span if span in stats.RANGES else "7d"
+    period = request.GET.get("range", "7d")
+    period = period if period in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
-        picture = stats.read_stats(membership.merchant, span, request.GET.get("currency", ""))
-        context = _charts(picture) | {"needs": waiting.needs(), "switch": SWITCH, "span_words": WORDS[span]}
+        picture = stats.read_stats(membership.merchant, period, request.GET.get("currency", ""))
+        context = _charts(picture) | {
+            "needs": waiting.needs(),
+            "switch": PERIODS,
+            "span_words": PERIOD_WORDS[period],
+        }
     template = "portal/_pictures.html" if pages.is_part_requested(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
 
@@ -45,7 +49,7 @@ def _show_first_day(request: HttpRequest, membership: Membership, waiting: Waiti
     page = pages.show_page(
         request, membership, "portal/home_new.html", context, here="portal_home", waiting=waiting
     )
-    csp.allow_forms_to(page, settings.CHECKOUT_PAGE_URL)  # the form that makes a test order leads there
+    csp.allow_forms_to(page, settings.CHECKOUT_PAGE_URL)  # the form for a test order redirects to that page
     return page
 
 
@@ -63,7 +67,7 @@ def _charts(picture: stats.Picture) -> dict[str, Any]:
 
 def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:
     now, before = picture.now, picture.before
-    median, was = now.hold(0.5), before.hold(0.5)
+    median, median_before = now.hold(0.5), before.hold(0.5)
     return [
         {
             "name": "Captured",
@@ -78,7 +82,9 @@ def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:
         {
             "name": "Hold to capture, median",
             "value": span(median) if median is not None else "–",
-            "note": f"was {span(was)}" if was is not None else _count_words(sum(now.hold_times), "capture"),
+            "note": f"was {span(median_before)}"
+            if median_before is not None
+            else _count_words(sum(now.hold_times), "capture"),
         },
         {
             "name": "Attempts answered 2xx",
@@ -88,9 +94,9 @@ def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:
     ]
 
 
-def _answered_words(now: stats.Totals, was: float | None) -> str:
+def _answered_words(now: stats.Totals, rate_before: float | None) -> str:
     return f"{now.delivered:,} of {now.attempts:,}" + (
-        f", was {charts.percent(was)}" if was is not None else ""
+        f", was {charts.percent(rate_before)}" if rate_before is not None else ""
     )
 
 

@@ -1,4 +1,4 @@
-"""The page that an invitation's link opens. A person who opens the mailed link has proven the address."""
+"""The page of an invitation's link. A person who opens the mailed link has proven the mail address."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class PasswordForm(forms.Form):
 
 @sensitive_post_parameters()
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Join a team, with a new password or as the person who already signs in with this address."""
+    """Join a team, with a new account or with the account that has the invitation's address."""
     try:
         invitation = team.open_invitation(token)
         person = User.objects.filter(email__iexact=invitation.email).first()
@@ -70,7 +70,7 @@ def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitat
             with transaction.atomic(durable=True):
                 person.save(force_insert=True)
                 membership = _accept_invitation(request, token, person)
-        except IntegrityError:  # the person tapped twice, and the first tap has created the account
+        except IntegrityError:  # the form was sent twice, and the first request has created the account
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
         return _go_to_merchant(request, membership)

@@ -1,4 +1,4 @@
-"""The page of API keys: make, rotate, revoke; a secret is shown once."""
+"""The page of API keys, on which people make, rotate and revoke keys. Each secret is shown once."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from portal.pages import Question
 TOO_MANY_KEYS = (
     f"There are {keys.MAX_KEYS} keys, which is the maximum. First revoke a key that you no longer use."
 )
-MAX_REVOKED = 50  # the number of revoked keys that are shown, latest first
+MAX_REVOKED = 50  # the maximum number of revoked keys on the page, latest first
 
 
 class KeyForm(forms.Form):
@@ -62,14 +62,14 @@ def _show_keys(request: HttpRequest, membership: Membership, **more: Any) -> Htt
     return pages.show_page(request, membership, "portal/keys.html", context | more, here="portal_keys")
 
 
-def _show_secret_once(request: HttpRequest, membership: Membership, made: NewClient) -> HttpResponse:
+def _show_secret_once(request: HttpRequest, membership: Membership, new_client: NewClient) -> HttpResponse:
     """Redirect to the keys, where the secret is shown once."""
-    _store_secret(request, membership, made)
+    _store_secret(request, membership, new_client)
     return redirect("portal_keys")
 
 
-def _store_secret(request: HttpRequest, membership: Membership, made: NewClient) -> None:
-    pages.store_secret(request, membership, "key", f"{made.client.pk} {made.client_secret}")
+def _store_secret(request: HttpRequest, membership: Membership, new_client: NewClient) -> None:
+    pages.store_secret(request, membership, "key", f"{new_client.client.pk} {new_client.client_secret}")
 
 
 def _take_secret(request: HttpRequest, membership: Membership, clients: list[ApiClient]) -> NewClient | None:
@@ -86,20 +86,22 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
         return _show_errors(request, membership, form)
     try:
         with transaction.atomic(durable=True):
-            made = keys.create(membership, form.cleaned_data["name"], form.cleaned_data["scopes"])
-            _record_action(request, membership, "key_created", made.client)
-    except keys.ScopeNotAllowed as refused:
-        form.add_error("scopes", f"{_roles(refused)} may make a key with these scopes. Ask one of them.")
+            new_client = keys.create(membership, form.cleaned_data["name"], form.cleaned_data["scopes"])
+            _record_action(request, membership, "key_created", new_client.client)
+    except keys.ScopeNotAllowed as refusal:
+        form.add_error(
+            "scopes", f"{_allowed_roles(refusal)} may make a key with these scopes. Ask one of them."
+        )
         return _show_errors(request, membership, form)
     except keys.TooManyKeys:
         form.add_error("name", TOO_MANY_KEYS)
         return _show_errors(request, membership, form)
-    return _show_secret_once(request, membership, made)
+    return _show_secret_once(request, membership, new_client)
 
 
-def _roles(refused: keys.ScopeNotAllowed) -> str:
-    """Return the roles that may take the refused action, as the beginning of a sentence."""
-    return f"Only an {' or '.join(role.label.lower() for role in refused.roles)}"
+def _allowed_roles(refusal: keys.ScopeNotAllowed) -> str:
+    """Return the roles that may take the refused action as the start of a sentence."""
+    return f"Only an {' or '.join(role.label.lower() for role in refusal.roles)}"
 
 
 def _record_action(request: HttpRequest, membership: Membership, action: str, client: ApiClient) -> None:
@@ -114,7 +116,7 @@ def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) ->
 
 
 def _scope_choices(membership: Membership, chosen: Collection[str]) -> list[dict[str, Any]]:
-    """Return the scopes that the person may give a key, and whether each is chosen."""
+    """Return the scopes that the person may grant to a key, with `is_on` for the chosen ones."""
     grantable = keys.grantable(membership.role)
     return [
         {"name": name, "words": words, "is_on": name in chosen}
@@ -125,23 +127,23 @@ def _scope_choices(membership: Membership, chosen: Collection[str]) -> list[dict
 
 @contextmanager
 def _report_refusals(request: HttpRequest) -> Iterator[None]:
-    """Make the next page show why the block did not change a key. Raises Http404 for an unknown key."""
+    """Report a refusal in this block on the next page. Raise Http404 for an unknown key."""
     try:
         with access.or_404(), transaction.atomic(durable=True):
             yield
-    except keys.ScopeNotAllowed as refused:
-        pages.report_refusal(request, f"{_roles(refused)} may change a key with these scopes.")
+    except keys.ScopeNotAllowed as refusal:
+        pages.report_refusal(request, f"{_allowed_roles(refusal)} may change a key with these scopes.")
     except keys.StillRotating:
         pages.report_refusal(request, "This key has two secrets already. Stop the old one first.")
 
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Give a key a second secret, shown once; the old one stays valid until it is stopped."""
+    """Give a key a second secret, which is shown once. The old secret stays valid until it is stopped."""
     with _report_refusals(request):
-        made = keys.rotate(membership, client_uuid)
-        _record_action(request, membership, "key_rotated", made.client)
-        _store_secret(request, membership, made)
+        new_client = keys.rotate(membership, client_uuid)
+        _record_action(request, membership, "key_rotated", new_client.client)
+        _store_secret(request, membership, new_client)
     return redirect("portal_keys")
 
 
@@ -157,7 +159,7 @@ def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUI
 
 @requires("change_keys", sensitive=True)
 def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Ask whether to revoke a key and its tokens, and revoke them after the person has confirmed."""
+    """Ask the person to confirm, then revoke a key and its tokens."""
     if request.method != "POST":
         with access.or_404():
             client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)

@@ -1,4 +1,4 @@
-"""The pages of passkeys: add, log in, prove your identity, remove (rule portal.passkeys)."""
+"""The pages of passkeys: adding, login, proof of identity, and removal (rule portal.passkeys)."""
 
 from typing import Any
 
@@ -50,8 +50,8 @@ class LogIn(webauthn.LoginWebAuthnView):
         if get_adapter().is_ajax(request):
             try:
                 passkey_forms.spend_login()
-            except ValidationError as refused:
-                return JsonResponse({"error": refused.message}, status=429)
+            except ValidationError as refusal:
+                return JsonResponse({"error": refusal.message}, status=429)
         response: HttpResponse = super().get(request, *args, **kwargs)
         return response
 
@@ -67,8 +67,8 @@ class Reauthenticate(webauthn.ReauthenticateWebAuthnView):
 
     def form_invalid(self, form: Any) -> HttpResponse:
         """Show the page again with the error."""
-        shown: HttpResponse = self.render_to_response(self.get_context_data(form=form))
-        return shown
+        page: HttpResponse = self.render_to_response(self.get_context_data(form=form))
+        return page
 
 
 class Remove(webauthn.RemoveWebAuthnView):

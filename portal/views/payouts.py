@@ -17,23 +17,25 @@ from portal.models import Membership
 from portal.orders import search
 
 HEADING = ("made_at", "kind", "amount", "fee", "net", "currency", "order_id", "checkout_uuid", "reference")
-MAX_SHOWN = 31  # the newest payouts: about a month of daily payouts
+MAX_SHOWN = 31  # about a month of daily payouts
 
 
-def newest(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[BalanceEntry]:
-    """Return the merchant's newest payouts in the requested days, including returned payouts."""
+def newest_payouts(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[BalanceEntry]:
+    """Return the merchant's newest payouts in the days of the filters, including returned payouts."""
     rows = BalanceEntry.objects.filter(merchant=merchant, kind=BalanceEntry.Kind.PAYOUT)
-    return search.filter_by_days(rows, merchant, asked, key="made_at").order_by("-made_at", "-pk")[:MAX_SHOWN]
+    return search.filter_by_days(rows, merchant, filters, key="made_at").order_by("-made_at", "-pk")[
+        :MAX_SHOWN
+    ]
 
 
-def payout_rows(row: BalanceEntry) -> dict[str, Any]:
+def payout_row(row: BalanceEntry) -> dict[str, Any]:
     """Return a payout's row on the page. Money that the bank account received is positive."""
     return {"entry": row, "amount": money.display(row.fee - row.amount, row.currency)}
 
 
 @requires("export")
 def export_payout(request: HttpRequest, membership: Membership, entry_uuid: UUID) -> HttpResponseBase:
-    """Return the lines of a payout as a CSV file. Their net amounts add up to the sum that was paid out."""
+    """Return the lines of a payout as a CSV file. Their net amounts add up to the payout's amount."""
     payouts = BalanceEntry.objects.filter(merchant=membership.merchant, kind=BalanceEntry.Kind.PAYOUT)
     payout = payouts.filter(pk=entry_uuid).first()
     if payout is None:
@@ -51,10 +53,10 @@ def _file_source(payout: BalanceEntry) -> files.Source:
     return files.Source(rows.exclude(kind=BalanceEntry.Kind.PAYOUT), _file_lines, "made_at")
 
 
-def _file_lines(found: list[BalanceEntry]) -> Iterator[tuple[Any, ...]]:
-    named = {row.checkout_uuid for row in found if row.checkout_uuid}
-    orders = dict(Checkout.objects.filter(pk__in=named).values_list("pk", "merchant_order_id"))
-    for row in found:
+def _file_lines(entries: list[BalanceEntry]) -> Iterator[tuple[Any, ...]]:
+    checkout_uuids = {row.checkout_uuid for row in entries if row.checkout_uuid}
+    orders = dict(Checkout.objects.filter(pk__in=checkout_uuids).values_list("pk", "merchant_order_id"))
+    for row in entries:
         yield (
             clock.iso(row.made_at),
             row.kind,

@@ -30,7 +30,7 @@ DISPUTED: dict[str, str] = {
 
 
 class RefundForm(forms.Form):
-    """The step, the reason, and the refund's reference. Two taps with the same reference start one refund."""
+    """The step, the reason, and the refund's reference. Two requests with one reference start one refund."""
 
     reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
     ref = forms.RegexField(r"^portal_[0-9a-f-]{36}\Z", required=False)
@@ -39,39 +39,43 @@ class RefundForm(forms.Form):
 
 @requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Ask for the reason (step 1), show the amount for each card (step 2), then refund the order."""
-    read = order.read_order(membership.merchant, checkout_uuid)
+    """Ask for the reason in step 1, show the amount for each card in step 2, then refund the order."""
+    current_order = order.read_order(membership.merchant, checkout_uuid)
     form = RefundForm(request.POST or None)
-    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
-    if asked.get("step") == "refund" and asked.get("ref"):
-        return _refund_order(request, membership, read.checkout, asked)
-    shown = detail.order_context(read)
-    if not shown["can_refund"]:
-        pages.report_refusal(request, _state_refusal(read.checkout))
+    values = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    if values.get("step") == "refund" and values.get("ref"):
+        return _refund_order(request, membership, current_order.checkout, values)
+    order_page = detail.order_context(current_order)
+    if not order_page["can_refund"]:
+        pages.report_refusal(request, _state_refusal(current_order.checkout))
         return redirect("portal_checkout", checkout_uuid)
-    context = shown | _step_context(read.checkout, form, asked) | {"story": timeline.timeline_page(read)}
+    context = (
+        order_page
+        | _step_context(current_order.checkout, form, values)
+        | {"story": timeline.timeline_page(current_order)}
+    )
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
-def _step_context(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -> dict[str, Any]:
+def _step_context(checkout: Checkout, form: RefundForm, values: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the form in step 1 or step 2."""
     return {
-        "refund_step": 2 if asked.get("step") == "check" else 1,
-        "reason": asked.get("reason", form.data.get("reason", "")),
+        "refund_step": 2 if values.get("step") == "check" else 1,
+        "reason": values.get("reason", form.data.get("reason", "")),
         "reason_error": form.errors.get("reason", [""])[0] if form.is_bound else "",
-        "ref": asked.get("ref") or f"portal_{uuid4()}",
+        "ref": values.get("ref") or f"portal_{uuid4()}",
         "parts": _amounts_by_card(checkout),
         "is_undecided": _can_amounts_change(checkout),
     }
 
 
 def _refund_order(
-    request: HttpRequest, membership: Membership, checkout: Checkout, asked: dict[str, Any]
+    request: HttpRequest, membership: Membership, checkout: Checkout, values: dict[str, Any]
 ) -> HttpResponse:
     merchant, cause = membership.merchant, access.cause(membership)
     try:
         accepted = refunds.accept(
-            merchant, checkout.pk, ref=asked["ref"], reason=asked["reason"] or None, cause=cause
+            merchant, checkout.pk, ref=values["ref"], reason=values["reason"] or None, cause=cause
         )
     except (OperationInProgress, OperationalError, NotRefundable, RefundRefConflict) as refusal:
         pages.report_refusal(request, _refusal_sentence(refusal, merchant, checkout.pk))
@@ -81,7 +85,10 @@ def _refund_order(
 
 
 def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
-    """Return why the order was not refunded. Raise a database error again, unless a row was locked."""
+    """Return a sentence with the reason why the order was not refunded.
+
+    Raise a database error again, unless it means that a row was locked.
+    """
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     if isinstance(refusal, NotRefundable | RefundRefConflict):
@@ -90,20 +97,19 @@ def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUI
 
 
 def _record_refund(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
-    """Record who refunded the order, once per reference.
+    """Record in the audit log that this person refunded the order, once per reference.
 
-    If the process crashed after the refund and before the record, the person's next attempt writes the
-    record.
+    If the process crashed between the refund and the record, the person's next attempt writes the record.
     """
-    known = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
+    entries = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
     ref = refund.merchant_refund_ref
-    if not known.filter(facts__ref=ref).exists():
+    if not entries.filter(facts__ref=ref).exists():
         order_id = checkout.merchant_order_id
         audit.record(request, membership, "refund", checkout=str(checkout.pk), order=order_id, ref=ref)
 
 
 def _state_refusal(checkout: Checkout) -> str:
-    """Return why the order cannot be refunded in its current state."""
+    """Return a sentence with the reason why the order cannot be refunded in its current state."""
     if checkout.status == Status.CAPTURED:
         dispute = refunds.dispute_blocking_refund(checkout)
         return DISPUTED[dispute.status] if dispute else BUSY
@@ -116,10 +122,10 @@ def _state_refusal(checkout: Checkout) -> str:
 
 
 def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
-    """Return the amount that each card gets back: the sum that it still bears. The lead's card is first."""
+    """Return the amount that a refund returns to each card: the sum that the card bears. The lead's is first."""
     accounts = cards.read_accounts(checkout, is_locked=False)
-    found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
-    owed = [(card, card.owed(0)) for card in found]
+    sorted_cards = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
+    owed = [(card, card.owed(0)) for card in sorted_cards]
     lead = "to the lead’s" if checkout.has_mates else "to"
     return [
         _amount_of_card(amount, card.payment, lead if card is accounts.lead else "to one mate’s")

@@ -64,22 +64,22 @@ def export_refunds(request: HttpRequest, membership: Membership) -> HttpResponse
     return answer
 
 
-def _matching_refunds(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Refund]:
+def _matching_refunds(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Refund]:
     rows = Refund.objects.filter(merchant=merchant).select_related("checkout")
-    if asked.get("q"):
-        text = asked["q"].strip()
-        of_ref = Refund.objects.filter(merchant=merchant, merchant_refund_ref=text).values_list(
+    if filters.get("q"):
+        text = filters["q"].strip()
+        by_ref = Refund.objects.filter(merchant=merchant, merchant_refund_ref=text).values_list(
             "pk", flat=True
         )
-        orders = search.find_checkouts(merchant, {"q": text}).values_list("pk", flat=True)
-        of_orders = Refund.objects.filter(checkout__in=list(orders)).values_list("pk", flat=True)
-        rows = rows.filter(pk__in={*of_ref, *of_orders})
-    if asked.get("state"):
-        rows = rows.filter(status=asked["state"])
-    return search.filter_by_days(rows, merchant, asked)
+        checkout_uuids = search.find_checkouts(merchant, {"q": text}).values_list("pk", flat=True)
+        by_checkout = Refund.objects.filter(checkout__in=list(checkout_uuids)).values_list("pk", flat=True)
+        rows = rows.filter(pk__in={*by_ref, *by_checkout})
+    if filters.get("state"):
+        rows = rows.filter(status=filters["state"])
+    return search.filter_by_days(rows, merchant, filters)
 
 
-def _list_context(found: Sequence[Refund]) -> dict[str, Any]:
+def _list_context(refunds: Sequence[Refund]) -> dict[str, Any]:
     return {
         "rows": [
             {
@@ -91,11 +91,11 @@ def _list_context(found: Sequence[Refund]) -> dict[str, Any]:
                 "is_returned": row.settled_at is not None and row.status == Refund.Status.FAILED,
                 "may_pass": reasons.can_succeed_again(row.failure_reason),
             }
-            for row in found
+            for row in refunds
         ]
     }
 
 
-def _file_lines(found: list[Refund]) -> Iterator[list[Any]]:
-    for row in found:
+def _file_lines(refunds: list[Refund]) -> Iterator[list[Any]]:
+    for row in refunds:
         yield [value(row) for value in COLUMNS.values()]

@@ -48,33 +48,34 @@ def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
     return lists.show_list(request, membership, Listing("requests", form, rows, _request_lines))
 
 
-def _matching_requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
+def _matching_requests(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[ApiCall]:
     since = clock.now() - SHOWN_PERIOD
     rows = ApiCall.objects.filter(merchant=merchant, created_at__gte=since)
-    rows = rows.filter(
-        pk__gte=clock.first_id(since - partitions.MAX_CLOCK_DIFFERENCE)
-    )  # reads few partitions
-    if asked.get("q"):
-        text = asked["q"].strip()
-        about = list(search.find_checkouts(merchant, {"q": text}).values_list("pk", flat=True))
-        of_id = rows.filter(request_id=text).values_list("pk", flat=True)[: search.MAX_MATCHES]
-        of_orders = rows.filter(checkout_uuid__in=about).values_list("pk", flat=True)[: search.MAX_MATCHES]
-        rows = rows.filter(pk__in={*of_id, *of_orders})
-    if asked.get("outcome"):
-        rows = rows.filter(OUTCOME_CONDITIONS[asked["outcome"]])
+    # The condition on the id limits the query to a few partitions.
+    rows = rows.filter(pk__gte=clock.first_id(since - partitions.MAX_CLOCK_DIFFERENCE))
+    if filters.get("q"):
+        text = filters["q"].strip()
+        checkout_uuids = list(search.find_checkouts(merchant, {"q": text}).values_list("pk", flat=True))
+        by_request_id = rows.filter(request_id=text).values_list("pk", flat=True)[: search.MAX_MATCHES]
+        by_checkout = rows.filter(checkout_uuid__in=checkout_uuids).values_list("pk", flat=True)[
+            : search.MAX_MATCHES
+        ]
+        rows = rows.filter(pk__in={*by_request_id, *by_checkout})
+    if filters.get("outcome"):
+        rows = rows.filter(OUTCOME_CONDITIONS[filters["outcome"]])
     return rows
 
 
-def _request_lines(found: Sequence[ApiCall]) -> dict[str, Any]:
-    keys = ApiClient.objects.filter(pk__in={call.client_uuid for call in found})
+def _request_lines(calls: Sequence[ApiCall]) -> dict[str, Any]:
+    keys = ApiClient.objects.filter(pk__in={call.client_uuid for call in calls})
     names = {key.pk: str(key) for key in keys.only("name", "client_id")}
-    about = Checkout.objects.filter(pk__in={call.checkout_uuid for call in found if call.checkout_uuid})
-    orders: dict[Any, str] = dict(about.values_list("pk", "merchant_order_id"))
+    checkouts = Checkout.objects.filter(pk__in={call.checkout_uuid for call in calls if call.checkout_uuid})
+    orders: dict[Any, str] = dict(checkouts.values_list("pk", "merchant_order_id"))
     return {
         "rows": [
             _request_line(call)
             | {"key": names.get(call.client_uuid, ""), "order": orders.get(call.checkout_uuid)}
-            for call in found
+            for call in calls
         ]
     }
 

@@ -32,8 +32,8 @@ def show_security(request: HttpRequest, membership: Membership, /) -> HttpRespon
 
 
 @login_required
-def index(request: HttpRequest) -> HttpResponse:
-    """Show the security settings to a person without a merchant; redirect others to the portal's page."""
+def show_account_security(request: HttpRequest) -> HttpResponse:
+    """Show the security settings to a person without a merchant. Redirect other people to the portal's page."""
     if access.current_membership(request) is not None:
         return redirect("portal_security")
     return render(request, "mfa/index.html", _security_facts(request, _signed_in_person(request)))
@@ -42,17 +42,19 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def end_sessions(request: HttpRequest) -> HttpResponse:
-    """End the session that the form's `session` names, or all sessions of the person except the current one.
+    """End the session with the id in the form's `session`, or all of the person's sessions but the current one.
 
     Raises ReauthenticationRequired.
     """
     if not access.has_fresh_proof(request):
         raise ReauthenticationRequired
-    person, named = _signed_in_person(request), request.POST.get("session", "")
-    ended = sessions.end_other_sessions(request, person, named)
+    person, session_id = _signed_in_person(request), request.POST.get("session", "")
+    ended = sessions.end_other_sessions(request, person, session_id)
     if ended:
         audit.record_person_change(request, person, "sessions_ended", sessions=ended)
-        messages.success(request, "That session has ended." if named else "All other sessions have ended.")
+        messages.success(
+            request, "That session has ended." if session_id else "All other sessions have ended."
+        )
     response = redirect("mfa_index")
     response.status_code = 303
     return response

@@ -1,4 +1,4 @@
-"""The page of the team: its people, invitations, and what each role may do."""
+"""The page of the team: its people, the invitations, and the actions that each role may take."""
 
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ from portal.pages import Question
 
 HERE = "portal_team"
 EMAIL_ERROR = "Write an e-mail address, such as lea@acme.example."
-WORDS: dict[str, str] = {
+ACTION_TEXTS: dict[str, str] = {
     "view": "See everything except personal data and the audit log",
     "export": "Export files",
     "refund": "Refund",
@@ -35,8 +35,8 @@ WORDS: dict[str, str] = {
     "change_settings": "Change the settings",
     "read_audit": "Read the audit log",
 }
-MAKE_OWNER = "Make a person an owner"  # portal.team allows this only to owners
-SCOPE_TEXTS = {  # portal.keys.grantable
+MAKE_OWNER = "Make a person an owner"  # portal.team allows only owners to do this
+SCOPE_TEXTS = {  # the roles that may grant a scope are in portal.keys.grantable
     "refunds:write": "Make API keys that refund",
     "customers:read": "Make API keys that read customers’ data",
 }
@@ -53,15 +53,15 @@ class InviteForm(forms.Form):
 
 @requires("view")
 def show_team(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show who belongs to the team, who is invited, and what each role may do."""
+    """Show the people of the team, the open invitations, and the actions that each role may take."""
     return _show_team(request, membership)
 
 
 def _show_team(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    open_ones = Invitation.objects.filter(ended_at=None, expires_at__gt=clock.now())
+    open_invitations = Invitation.objects.filter(ended_at=None, expires_at__gt=clock.now())
     context: dict[str, Any] = {
         "members": _member_rows(membership.merchant),
-        "invitations": open_ones.filter(merchant=membership.merchant),
+        "invitations": open_invitations.filter(merchant=membership.merchant),
         "roles": Role.choices,
         "table": _role_table(),
         "form": InviteForm(),
@@ -70,24 +70,26 @@ def _show_team(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _role_table() -> list[dict[str, Any]]:
-    """Return what each role may do, one row for each action."""
-    table = [(words, access.ROLES_BY_ACTION[action]) for action, words in WORDS.items()]
+    """Return the table of permissions: a row for each action, and a cell for each role."""
+    table = [(words, access.ROLES_BY_ACTION[action]) for action, words in ACTION_TEXTS.items()]
     for scope, words in SCOPE_TEXTS.items():
         table.append((words, frozenset(role for role in Role if scope in keys.grantable(role))))
     table.append((MAKE_OWNER, frozenset({Role.OWNER})))
-    return [{"words": words, "cells": [role in may for role in Role]} for words, may in table]
+    return [{"words": words, "cells": [role in allowed for role in Role]} for words, allowed in table]
 
 
 def _member_rows(merchant: Merchant) -> list[dict[str, Any]]:
     rows = Membership.objects.filter(merchant=merchant).select_related("user").order_by("created_at")
     members = list(rows)
-    of_members = Authenticator.objects.filter(user__in=[member.user_id for member in members])
-    secured = set(of_members.filter(type__in=second_factor.FACTORS).values_list("user_id", flat=True))
+    authenticators = Authenticator.objects.filter(user__in=[member.user_id for member in members])
+    protected_user_ids = set(
+        authenticators.filter(type__in=second_factor.FACTORS).values_list("user_id", flat=True)
+    )
     owners = [member for member in members if member.role == Role.OWNER and member.user.is_active]
     return [
         {
             "member": member,
-            "has_second_factor": member.user_id in secured,
+            "has_second_factor": member.user_id in protected_user_ids,
             "is_last_owner": owners == [member],
         }
         for member in members
@@ -104,8 +106,8 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
             with transaction.atomic(durable=True):
                 team.invite(membership, email, role)
                 audit.record(request, membership, "person_invited", email=email, role=role.value)
-        except team.TeamRefused as refused:
-            form.add_error("email", str(refused))
+        except team.TeamRefused as refusal:
+            form.add_error("email", str(refusal))
         else:
             messages.success(request, f"Invited. The link in the mail to {email} works for 7 days.")
             return redirect("portal_team")
@@ -113,7 +115,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")
-def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
+def withdraw_invitation(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
     """Withdraw an invitation."""
     with access.or_404(), transaction.atomic(durable=True):
         invitation = team.withdraw_invitation(membership.merchant, invitation_uuid)
@@ -129,23 +131,23 @@ def change_role(request: HttpRequest, membership: Membership, membership_uuid: U
         with access.or_404(), transaction.atomic(durable=True):
             member = team.change_role(membership, membership_uuid, _read_role(request))
             audit.record(request, membership, "role_changed", email=member.user.email, role=member.role)
-    except team.TeamRefused as refused:
-        pages.report_refusal(request, str(refused))
+    except team.TeamRefused as refusal:
+        pages.report_refusal(request, str(refusal))
     else:
         messages.success(request, f"{member.user.email} is {Role(member.role).in_words} now.")
     return redirect("portal_team")
 
 
 def _read_role(request: HttpRequest) -> Role:
-    wanted = request.POST.get("role", "")
-    if wanted not in Role.values:
+    role = request.POST.get("role", "")
+    if role not in Role.values:
         raise team.TeamRefused("Choose a role.")
-    return Role(wanted)
+    return Role(role)
 
 
 @requires("change_team", sensitive=True)
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Ask whether to remove a person from the team, and remove them after the confirmation."""
+    """Ask the person to confirm that a member should be removed from the team, then remove the member."""
     if request.method != "POST":
         return pages.ask_question(
             request, membership, _remove_question(membership, membership_uuid), here=HERE
@@ -166,8 +168,8 @@ def _remove_member(request: HttpRequest, membership: Membership, membership_uuid
         with access.or_404(), transaction.atomic(durable=True):
             member = team.remove(membership, membership_uuid)
             audit.record(request, membership, "person_removed", email=member.user.email)
-    except team.TeamRefused as refused:
-        pages.report_refusal(request, str(refused))
+    except team.TeamRefused as refusal:
+        pages.report_refusal(request, str(refusal))
     else:
         messages.success(request, f"{member.user.email} is no longer in the team.")
     is_still_in_team = Membership.objects.filter(pk=membership.pk).exists()

@@ -27,7 +27,7 @@ from webhooks.subscriptions import SubscriptionNotFound
 
 HERE = "portal_checklist"
 HOME = "portal_home"
-OWN_ORDER = "own"  # value of `order` in the URL: the cases pay the merchant's own order
+OWN_ORDER = "own"  # with this value of `order` in the URL, the cases pay the merchant's own order
 ROTATE_QUESTION = Question(
     "Integration checklist",
     "Rotate the signing secret?",
@@ -45,7 +45,7 @@ SEND_QUESTION = Question(
 
 @requires("view")
 def show_checklist(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show which steps of the integration are done. In the sandbox, also show the cases that it runs."""
+    """Show the steps of the integration and their state. In the sandbox, also show the cases that it runs."""
     progress = checklist_page.checklist_with_cases(
         membership.merchant, is_own=request.GET.get("order") == OWN_ORDER
     )
@@ -56,8 +56,8 @@ def show_checklist(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 @requires("change_webhooks", form_of=HERE)
-def run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Begin a case, or stop its run if the form says so. A case that already runs continues."""
+def run_case(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Begin a case, or stop its run if the form has `stop`. A case that already runs continues."""
     case = CASES.get(request.POST.get("case", ""))
     if case is None or not settings.SANDBOX:
         raise Http404
@@ -68,8 +68,8 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
         return redirect(f"{reverse(case.begin_at)}{_order_query(order)}")
     try:
         _begin_case(request, membership, case, order)
-    except CannotBegin as refused:
-        return _show_refusal(request, refused)
+    except CannotBegin as refusal:
+        return _show_refusal(request, refusal)
     return redirect(f"{reverse(HERE)}{_order_query(order and OWN_ORDER)}#case-{case.name}")
 
 
@@ -86,7 +86,7 @@ def _order_query(order: str) -> str:
 
 @requires("change_webhooks", sensitive=True)
 def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to rotate the signing secret, then rotate it and begin the case "rotate".
+    """Ask the person to confirm, then rotate the signing secret and begin the case "rotate".
 
     The old secret continues to sign for two hours.
     """
@@ -97,15 +97,15 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
         return pages.ask_question(request, membership, _rotate_question(membership), here=HERE)
     try:
         secret = _begin_with_rotation(request, membership, case)
-    except CannotBegin as refused:
-        return _show_refusal(request, refused)
+    except CannotBegin as refusal:
+        return _show_refusal(request, refusal)
     if secret:
         pages.store_secret(request, membership, "signing", secret)
     return redirect(f"{reverse(HERE)}#{'secret' if secret else 'case-rotate'}")
 
 
 def _rotate_question(membership: Membership) -> Question:
-    """Return the question whether to rotate. If two secrets already sign, it asks only whether to begin."""
+    """Return the question before a rotation. If two secrets already sign, the question is only about the case."""
     with suppress(SubscriptionNotFound):
         if subscriptions.previous_secret_expiries(subscriptions.read_subscription(membership.merchant)):
             return SEND_QUESTION
@@ -127,36 +127,36 @@ def _begin_with_rotation(request: HttpRequest, membership: Membership, case: Cas
 
 
 def _begin_case(request: HttpRequest, membership: Membership, case: Case, order: str) -> bool:
-    """Begin a case, and record who began it. Return whether the run is new. Raises CannotBegin."""
-    named = search.parse_uuid(order)
-    if order and named is None:
+    """Begin a case, and record the start in the audit log. Return whether the run is new. Raises CannotBegin."""
+    order_uuid = search.parse_uuid(order)
+    if order and order_uuid is None:
         raise CannotBegin("There is no such order. Choose one of your unpaid orders.")
     with transaction.atomic(savepoint=True):
-        begun = trial_runs.begin(membership.merchant, case, membership.user, named)
+        begun = trial_runs.begin(membership.merchant, case, membership.user, order_uuid)
         if begun.is_new:
             audit.record(request, membership, "trial_begun", case=case.name, trial=str(begun.trial.pk))
     return begun.is_new
 
 
-def _show_refusal(request: HttpRequest, refused: CannotBegin) -> HttpResponse:
-    pages.report_refusal(request, str(refused))
-    return redirect("portal_webhooks" if isinstance(refused, NoEndpoint) else HERE)
+def _show_refusal(request: HttpRequest, refusal: CannotBegin) -> HttpResponse:
+    pages.report_refusal(request, str(refusal))
+    return redirect("portal_webhooks" if isinstance(refusal, NoEndpoint) else HERE)
 
 
 @requires("change_webhooks", form_of=HOME)
 def make_order(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a test order, and send the person to the page on which a customer would pay it."""
+    """Make a test order, and redirect the person to the page on which a customer would pay it."""
     if not settings.SANDBOX:
         raise Http404
     try:
         with transaction.atomic(durable=True):
-            made = made_orders.make_order(membership.merchant, cause=access.cause(membership))
-            audit.record(request, membership, "test_order_made", order=made.merchant_order_id)
+            order = made_orders.make_order(membership.merchant, cause=access.cause(membership))
+            audit.record(request, membership, "test_order_made", order=order.merchant_order_id)
     except TooManyOrders:
-        most = made_orders.LIMIT.maximum
-        pages.report_refusal(request, f"The limit of {most} test orders an hour is reached. Wait a while.")
+        maximum = made_orders.LIMIT.maximum
+        pages.report_refusal(request, f"The limit of {maximum} test orders an hour is reached. Wait a while.")
         return redirect(HOME)
     except (MerchantSuspended, AllStopped):
         pages.report_refusal(request, "No order was made, because new payments are stopped.")
         return redirect(HOME)
-    return redirect(made.url)
+    return redirect(order.url)

@@ -42,7 +42,7 @@ REFUSALS: dict[type[Exception], str] = {
     testing.TooManyTests: "Too many test events in an hour. Try again in an hour.",
 }
 HERE = "portal_webhooks"
-# Patterns for the function of an example receiver that checks a signature: its first line, and its other
+# An example receiver has a function that checks a signature. These patterns match its first line, and its other
 # lines.
 CHECKS = re.compile(r"(def|function) verify\(")
 FUNCTION_BODY = re.compile(r"$|\s|\{")
@@ -63,7 +63,7 @@ RECEIVERS = {
 
 
 class InvalidEndpoint(Exception):
-    """The typed values are not a valid endpoint. `errors` has the reason for each field."""
+    """The form's values are not a valid endpoint. `errors` has the reason for each invalid field."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__(*errors.values())
@@ -72,7 +72,7 @@ class InvalidEndpoint(Exception):
 
 @requires("view")
 def show_webhooks(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the endpoint, its health, its secrets, the last test event, and code that verifies a signature."""
+    """Show the endpoint, its health, its secrets, a test event, and example code that checks a signature."""
     if pages.is_part_requested(request, "answer"):
         return pages.show_page(
             request, membership, "portal/_test_answered.html", _test_result(request, membership)
@@ -82,7 +82,7 @@ def show_webhooks(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     # The test event is read before the endpoint's figures, so that the figures include its response.
-    tested = _test_context(request, membership)
+    test = _test_context(request, membership)
     subscription = _subscription_of(membership)
     context = {
         "subscription": subscription,
@@ -90,7 +90,7 @@ def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> Htt
         "takes_loopback": settings.WEBHOOK_LOOPBACK,
         **_endpoint_context(subscription),
         **_receiver_context(request),
-        **tested,
+        **test,
         **more,
     }
     return pages.show_page(request, membership, "portal/webhooks.html", context, here=HERE)
@@ -108,40 +108,40 @@ def _endpoint_context(subscription: Subscription | None) -> dict[str, Any]:
             "until": [],
             "may_rotate": True,
         }
-    found = health.read_health(subscription)
+    figures = health.read_health(subscription)
     until = subscriptions.previous_secret_expiries(subscription)
-    wanted = TYPE_DESCRIPTIONS if "*" in subscription.event_types else subscription.event_types
+    chosen = TYPE_DESCRIPTIONS if "*" in subscription.event_types else subscription.event_types
     return {
         "url": subscription.url,
-        "types": _type_choices(wanted),
-        "health": found,
-        "success": charts.percent(found.success_rate),
-        "answered": round((found.success_rate or 0) * found.attempts),
+        "types": _type_choices(chosen),
+        "health": figures,
+        "success": charts.percent(figures.success_rate),
+        "answered": round((figures.success_rate or 0) * figures.attempts),
         "until": until,
         "may_rotate": len(until) + 1 < subscriptions.MAX_SIGNING,
     }
 
 
 def _type_choices(chosen: Collection[str]) -> list[dict[str, Any]]:
-    """Return all event types, and whether each is chosen."""
+    """Return all event types, with `is_on` for the chosen ones."""
     return [
         {"name": name, "words": words, "is_on": name in chosen} for name, words in TYPE_DESCRIPTIONS.items()
     ]
 
 
 def _test_result(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the test event that the URL names, and, once it is answered, the endpoint's health.
+    """Return the context of the test event that the URL names, and the endpoint's health after the response.
 
     The health includes the response to the test event.
     """
-    found = _test_context(request, membership)
-    return found if found["is_waiting"] else _endpoint_context(_subscription_of(membership)) | found
+    test = _test_context(request, membership)
+    return test if test["is_waiting"] else _endpoint_context(_subscription_of(membership)) | test
 
 
 def _receiver_context(request: HttpRequest) -> dict[str, Any]:
     """Return the code of the example receiver in the language that the URL names, and the other languages."""
-    asked = request.GET.get("code", "")
-    receiver = asked if asked in RECEIVERS else "python"
+    code = request.GET.get("code", "")
+    receiver = code if code in RECEIVERS else "python"
     name, _ = RECEIVERS[receiver]
     languages = [(language, words) for language, (_, words) in RECEIVERS.items()]
     return {
@@ -156,10 +156,10 @@ def _receiver_context(request: HttpRequest) -> dict[str, Any]:
 def _checking_function(name: str) -> str:
     """Return the source of the function that checks a signature, from the file of an example receiver."""
     lines = (Path(receivers.__file__).parent / name).read_text().splitlines()
-    first = next(at for at, line in enumerate(lines) if CHECKS.match(line))
-    inside = itertools.takewhile(FUNCTION_BODY.match, lines[first + 1 :])
-    checking = "\n".join([lines[first], *inside]).rstrip()
-    return checking + "\n}" * (not name.endswith(".py"))
+    start = next(index for index, line in enumerate(lines) if CHECKS.match(line))
+    body = itertools.takewhile(FUNCTION_BODY.match, lines[start + 1 :])
+    function = "\n".join([lines[start], *body]).rstrip()
+    return function + "\n}" * (not name.endswith(".py"))
 
 
 def _subscription_of(membership: Membership) -> Subscription | None:
@@ -170,16 +170,16 @@ def _subscription_of(membership: Membership) -> Subscription | None:
 
 
 def _test_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the test event that the URL names, with its response. `test` is None if the URL names none."""
-    named = search.parse_uuid(request.GET.get("tested", ""))
-    rows = lookup.deliveries_of([named] if named else [])
+    """Return the test event that the URL names, with its response. `test` is None without such an event."""
+    event_uuid = search.parse_uuid(request.GET.get("tested", ""))
+    rows = lookup.deliveries_of([event_uuid] if event_uuid else [])
     delivery = rows.filter(merchant=membership.merchant, event_type=EventType.TEST).first()
     if delivery is None:
         return {"test": None, "is_waiting": False}
-    shown = log.delivery_details(membership.merchant, delivery)
+    details = log.delivery_details(membership.merchant, delivery)
     is_waiting = delivery.status == Delivery.Status.PENDING
-    badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else shown.badge  # no retries
-    return {"test": shown, "badge": badge, "is_waiting": is_waiting, "tested": named}
+    badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else details.badge  # no retries
+    return {"test": details, "badge": badge, "is_waiting": is_waiting, "tested": event_uuid}
 
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
@@ -189,8 +189,8 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     chosen = [name for name in request.POST.getlist("event_types") if name in TYPE_DESCRIPTIONS]
     try:
         secret = _save_endpoint(request, membership, url, chosen)
-    except InvalidEndpoint as unfit:
-        return _show_page(request, membership, url=url, types=_type_choices(chosen), errors=unfit.errors)
+    except InvalidEndpoint as refusal:
+        return _show_page(request, membership, url=url, types=_type_choices(chosen), errors=refusal.errors)
     if secret:
         pages.store_secret(request, membership, "signing", secret)
     else:
@@ -199,10 +199,10 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _save_endpoint(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
-    """Save the endpoint. Return the secret of a new endpoint, or "" for a changed one. Raises InvalidEndpoint."""
+    """Save the endpoint. Return the secret of a new endpoint, or "" for an existing one. Raises InvalidEndpoint."""
     checked = _check_endpoint_url(membership.merchant, url, chosen)
     with transaction.atomic(durable=True):
-        # The role can have changed in the meantime, because the check of the URL can take seconds.
+        # The check of the URL can take seconds. The person's role might have changed during this time.
         access.recheck(membership, "change_webhooks")
         is_approved = access.may(membership, "approve_endpoint")
         registered = subscriptions.save_subscription(
@@ -224,14 +224,14 @@ def _check_endpoint_url(merchant: Merchant, url: str, chosen: Sequence[str]) -> 
         raise InvalidEndpoint(errors)
     try:
         return url_check.check_merchant_url(merchant, url)
-    except (TargetRefused, TooManyChecks, Busy) as refused:
-        said = REFUSALS.get(type(refused)) or str(refused)
+    except (TargetRefused, TooManyChecks, Busy) as refusal:
+        message = REFUSALS.get(type(refusal)) or str(refusal)
         # The messages say "URL", but this page calls it an address.
-        raise InvalidEndpoint({"url": said.replace("The URL", "The address")}) from refused
+        raise InvalidEndpoint({"url": message.replace("The URL", "The address")}) from refusal
 
 
 def _subscribed_types(chosen: Sequence[str]) -> list[str]:
-    """Return the event types to subscribe to: `*` for all of them, which includes future ones."""
+    """Return the event types to subscribe to. If all are chosen, return `*`, which includes future types."""
     return ["*"] if len(chosen) == len(TYPE_DESCRIPTIONS) else list(chosen)
 
 
@@ -253,7 +253,7 @@ def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True)
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to end the subscription, then end it and park its waiting deliveries."""
+    """Ask the person to confirm, then end the subscription and park its waiting deliveries."""
     if request.method != "POST":
         return pages.ask_question(request, membership, END_QUESTION, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
@@ -268,7 +268,7 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a new secret, which the page shows once.
 
-    Earlier secrets continue to sign, each for its own two hours.
+    Each earlier secret continues to sign until its two hours are over.
     """
     try:
         with transaction.atomic(durable=True):
@@ -304,7 +304,7 @@ def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
         with transaction.atomic(durable=True):
             event = testing.send_test_event(membership.merchant)
             audit.record(request, membership, "test_event_sent", event=str(event.pk))
-    except (subscriptions.SubscriptionNotFound, testing.TooManyTests) as refused:
-        pages.report_refusal(request, REFUSALS[type(refused)])
+    except (subscriptions.SubscriptionNotFound, testing.TooManyTests) as refusal:
+        pages.report_refusal(request, REFUSALS[type(refusal)])
         return redirect("portal_webhooks")
     return redirect(f"{reverse('portal_webhooks')}?tested={event.pk}#test")

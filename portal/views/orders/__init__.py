@@ -1,1 +1,1 @@
-"""Pages about orders: those that were split, and the customer data and the notes of one order."""
+"""Pages about orders: the split orders, and the customer data and the notes of one order."""

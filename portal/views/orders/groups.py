@@ -23,7 +23,7 @@ from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import groups
 from portal.orders.groups import GroupFigures
-from portal.views.home import SWITCH, WORDS
+from portal.views.home import PERIOD_WORDS, PERIODS
 
 HEADING = (
     *("order_id", "checkout_uuid", "status", "group", "amount", "currency"),
@@ -34,11 +34,11 @@ HEADING = (
 class Period(forms.Form):
     """The period of the figures, of the list below them, and of its CSV file."""
 
-    range = forms.ChoiceField(required=False, choices=SWITCH)
+    range = forms.ChoiceField(required=False, choices=PERIODS)
 
     @property
     def chosen(self) -> str:
-        """The chosen period, or seven days if none or an unknown one is chosen."""
+        """The chosen period, or seven days if the form has no valid period."""
         return (self.is_valid() and self.cleaned_data["range"]) or "7d"
 
 
@@ -68,65 +68,69 @@ def _rows(merchant: Merchant, form: Period) -> QuerySet[Checkout]:
     return groups.with_open_dispute(rows).prefetch_related(shares)
 
 
-def _list_context(merchant: Merchant, chosen: str, found: Sequence[Checkout]) -> dict[str, Any]:
+def _list_context(merchant: Merchant, chosen: str, checkouts: Sequence[Checkout]) -> dict[str, Any]:
     with timezone.override(ZoneInfo(merchant.time_zone)):
         picture = stats.read_stats(merchant, chosen)
         end = clock.now()
-        now = groups.read_figures(merchant, picture.currency, picture.begin, end)
-        before = groups.read_figures(
+        figures = groups.read_figures(merchant, picture.currency, picture.begin, end)
+        previous = groups.read_figures(
             merchant, picture.currency, picture.begin - (end - picture.begin), picture.begin
         )
         chart = charts.shares(groups.picture_of_shares(merchant, picture))
         return {
             "picture": picture,
             "days": charts.days_words(picture),
-            "switch": SWITCH,
-            "span_words": WORDS[chosen],
-            "figures": _list_figures(picture, now, before),
+            "switch": PERIODS,
+            "span_words": PERIOD_WORDS[chosen],
+            "figures": _list_figures(picture, figures, previous),
             "shares": chart,
             "within": _within(merchant),
-            "ways": _ways(now),
-            "rows": [_list_row(checkout) for checkout in found],
+            "ways": _ways(figures),
+            "rows": [_list_row(checkout) for checkout in checkouts],
         }
 
 
-def _list_figures(picture: stats.Picture, now: GroupFigures, before: GroupFigures) -> list[dict[str, str]]:
-    rate, was = _percent(now.paid, now.shares), _percent(before.paid, before.shares)
-    share_split = _percent(now.orders, now.captured)
+def _list_figures(
+    picture: stats.Picture, figures: GroupFigures, previous: GroupFigures
+) -> list[dict[str, str]]:
+    rate, previous_rate = _percent(figures.paid, figures.shares), _percent(previous.paid, previous.shares)
+    share_split = _percent(figures.orders, figures.captured)
     return [
         {
             "name": "Orders split",
-            "value": f"{now.orders:,}",
-            "note": f"of {now.captured:,} captured" + (f", {share_split}" if share_split else ""),
+            "value": f"{figures.orders:,}",
+            "note": f"of {figures.captured:,} captured" + (f", {share_split}" if share_split else ""),
         },
         {
             "name": "Mates paid",
-            "value": f"{now.paid:,} of {now.shares:,}",
-            "note": f"{rate}, was {was}" if rate and was else rate,
+            "value": f"{figures.paid:,} of {figures.shares:,}",
+            "note": f"{rate}, was {previous_rate}" if rate and previous_rate else rate,
         },
         {
             "name": "Came in from mates",
-            "value": money.display(now.paid_amount, picture.currency),
-            "note": f"of {money.display(now.share_amount, picture.currency)} asked",
+            "value": money.display(figures.paid_amount, picture.currency),
+            "note": f"of {money.display(figures.share_amount, picture.currency)} asked",
         },
         {
             "name": "Mates who opted in",
-            "value": f"{now.opted_in:,}",
-            "note": f"{share} of those who paid" if (share := _percent(now.opted_in, now.paid)) else "",
+            "value": f"{figures.opted_in:,}",
+            "note": f"{share} of those who paid"
+            if (share := _percent(figures.opted_in, figures.paid))
+            else "",
         },
     ]
 
 
 def _within(merchant: Merchant) -> dict[str, Any]:
-    found = groups.read_payment_times(merchant)
-    median: timedelta | None = found["median"]
-    return found | {"median": groups.wait_words(median) if median is not None else ""}
+    times = groups.read_payment_times(merchant)
+    median: timedelta | None = times["median"]
+    return times | {"median": groups.wait_words(median) if median is not None else ""}
 
 
-def _ways(now: GroupFigures) -> list[dict[str, str]]:
-    counts = {"Equally": now.equal, "Different amounts": now.orders - now.equal}
+def _ways(figures: GroupFigures) -> list[dict[str, str]]:
+    counts = {"Equally": figures.equal, "Different amounts": figures.orders - figures.equal}
     return [
-        {"name": name, "value": f"{count:,}", "note": _percent(count, now.orders)}
+        {"name": name, "value": f"{count:,}", "note": _percent(count, figures.orders)}
         for name, count in counts.items()
     ]
 
@@ -151,8 +155,8 @@ def _list_row(checkout: Checkout) -> dict[str, Any]:
     }
 
 
-def _file_lines(found: list[Checkout]) -> Iterator[list[Any]]:
-    for checkout in found:
+def _file_lines(checkouts: list[Checkout]) -> Iterator[list[Any]]:
+    for checkout in checkouts:
         shares = list(checkout.payment_requests.all())
         after = groups.all_paid_after(checkout, shares)
         yield [

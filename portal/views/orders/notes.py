@@ -25,7 +25,7 @@ class NoteForm(forms.Form):
 
 
 @requires("note", form_of="portal_checkout")
-def write(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+def write_note(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Add a note to the order."""
     checkout = order.read_order(membership.merchant, checkout_uuid).checkout
     form = NoteForm(request.POST)

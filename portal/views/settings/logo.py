@@ -20,15 +20,15 @@ HERE = "portal_settings"
 def take_in_memory(request: HttpRequest) -> None:
     """Make Django keep the uploaded file in memory instead of on disk.
 
-    Files that are already read, as in a request that continues after a proof of identity, stay where they
-    are.
+    If the request's files were already read, the function does nothing. This is the case if the request
+    continues after a proof of identity.
     """
     if not hasattr(request, "_files"):
         request.upload_handlers = [MemoryFileUploadHandler(request)]
 
 
 def read_sent_logo(request: HttpRequest) -> Drawn | None:
-    """Return the uploaded picture as it will be served; None without an upload. Raises decoding.Unusable."""
+    """Return the uploaded picture as it will be served, or None without an upload. Raises decoding.Unusable."""
     file: Any = request.FILES.get("logo")
     return None if file is None else storage.read_upload(file.read())
 

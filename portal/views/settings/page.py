@@ -45,7 +45,7 @@ LABELS = {
 
 
 class Wording(NamedTuple):
-    """A new wording of the opt-in as it was typed, and the code of its language.
+    """A new wording of the opt-in, as typed in the form, and the code of its language.
 
     `text` is "" if no wording was typed.
     """
@@ -60,12 +60,12 @@ def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show_page(request, membership)
 
 
-# _save_changes checks the CSRF token. A check at this point would parse the file of a person who is not
+# `_save_changes` checks the CSRF token. A check at this point would parse a file from a person who is not
 # logged in.
 @csrf_exempt
 @requires("change_settings", form_of=HERE, reads_form=logo.take_in_memory)
 def save_settings(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Save the settings, the logo and a new wording of the opt-in, or show a preview of what was typed.
+    """Save the settings, the logo and a new wording of the opt-in, or show a preview of the form's values.
 
     A change of a sensitive setting, such as the name, requires fresh proof of identity. The logo is saved
     even if that proof is still missing.
@@ -90,7 +90,7 @@ def _save_changes(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | None, dict[str, str]]:
     """Return the uploaded logo, or None, and the form's errors.
 
-    If the form has errors, they also ask for the file again, because browsers do not send it a second time.
+    If there are errors, one of them asks for the file again, because a browser does not keep a chosen file.
     """
     try:
         drawn = logo.read_sent_logo(request)
@@ -101,33 +101,33 @@ def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | No
 
 
 def _write_changes(
-    request: HttpRequest, membership: Membership, wanted: dict[str, Any], wording: Wording
+    request: HttpRequest, membership: Membership, values: dict[str, Any], wording: Wording
 ) -> str:
-    """Save the changes. Return the message about them, or "" if there are no changes.
+    """Save the changes. Return a message about them, or "" if there are no changes.
 
     Raises ReauthenticationRequired.
     """
     with transaction.atomic(durable=True):
-        different = _write_settings(request, membership, wanted)
+        changed = _write_settings(request, membership, values)
         version = _write_wording(request, membership, wording) if wording.text else 0
-    shown = f"Version {version} of the opt-in wording is shown from now on." if version else ""
-    return " ".join(filter(None, ("Saved." if different or version else "", shown)))
+    wording_message = f"Version {version} of the opt-in wording is shown from now on." if version else ""
+    return " ".join(filter(None, ("Saved." if changed or version else "", wording_message)))
 
 
-def _write_settings(request: HttpRequest, membership: Membership, wanted: dict[str, Any]) -> list[str]:
+def _write_settings(request: HttpRequest, membership: Membership, values: dict[str, Any]) -> list[str]:
     """Save the settings that have changed and return their names. Raises ReauthenticationRequired."""
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
-    different = [name for name, value in wanted.items() if getattr(merchant, name) != value]
-    if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.has_fresh_proof(request):
+    changed = [name for name, value in values.items() if getattr(merchant, name) != value]
+    if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(changed) and not access.has_fresh_proof(request):
         raise ReauthenticationRequired
-    if "brand_colour" in different:
+    if "brand_colour" in changed:
         merchant.brand_version += 1  # browsers cache the old colour's style sheet permanently
-    for name in different:
-        setattr(merchant, name, wanted[name])
-    if different:
-        merchant.save(update_fields=[*different, "brand_version"])
-        audit.record(request, membership, "settings_changed", fields=different)
-    return different
+    for name in changed:
+        setattr(merchant, name, values[name])
+    if changed:
+        merchant.save(update_fields=[*changed, "brand_version"])
+        audit.record(request, membership, "settings_changed", fields=changed)
+    return changed
 
 
 def _write_wording(request: HttpRequest, membership: Membership, wording: Wording) -> int:
@@ -171,7 +171,7 @@ def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _page_context(merchant: Merchant) -> dict[str, Any]:
-    """Return the page's context without the values of the fields, as it is before a person types."""
+    """Return the page's context without the values of the fields, as it is before the form is sent."""
     return {
         "logo": storage.logo_of(merchant),
         "errors": {},
@@ -212,7 +212,7 @@ def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]
 def _is_wording_current(merchant: Merchant, text: OptInText) -> bool:
     """Return whether a wording can be in use.
 
-    Our wordings contain the merchant's name. One with a previous name is not in use any more.
+    The service's own wordings contain the merchant's name. A wording with a previous name is no longer in use.
     """
     return not text.is_ours or text.text == consent.our_words(merchant, text.language)
 

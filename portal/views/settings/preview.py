@@ -1,4 +1,4 @@
-"""The preview of the settings page: what customers will see, and whether the colour is easy to read."""
+"""The preview on the settings page: a page of the customer's journey, and a warning if the colour is hard to read."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -26,9 +26,9 @@ class Preview(NamedTuple):
     warning: str
 
 
-def preview_of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview:
-    """Return the preview of the typed values. The saved value replaces an invalid name or colour."""
-    form = AppearanceForm(typed)
+def preview_of(merchant: Merchant, form_values: QueryDict | dict[str, str]) -> Preview:
+    """Return the preview of the form's values. The saved value replaces an invalid name or colour."""
+    form = AppearanceForm(form_values)
     form.is_valid()
     saved = {"name": merchant.name, "brand_colour": merchant.brand_colour}
     look = saved | {name: value for name, value in form.cleaned_data.items() if name not in form.errors}

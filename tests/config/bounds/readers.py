@@ -146,9 +146,9 @@ def _page_around(text: str) -> None:
     access._page_around(HtmxDetails(request))
 
 
-def _came_from(text: str) -> None:
+def _referring_page(text: str) -> None:
     for referrer in (text, f"http://127.0.0.1/portal/{text}"):
-        frame._came_from(_request(host="127.0.0.1", referer=referrer))
+        frame._referring_page(_request(host="127.0.0.1", referer=referrer))
 
 
 def _parts(text: str) -> None:
@@ -218,7 +218,7 @@ READERS = {
     "CSRF": Reader(_csrf, texts=ADDRESSES),
     "If-Modified-Since, Range, Accept-Encoding": Reader(_static),
     "HX-Current-URL": Reader(_page_around, texts=ADDRESSES),
-    "Referer": Reader(_came_from, texts=TEXTS + ADDRESSES),
+    "Referer": Reader(_referring_page, texts=TEXTS + ADDRESSES),
     "a query": Reader(_suppress(TooManyFieldsSent, QueryDict), LINE),
     "a form": Reader(_suppress(TooManyFieldsSent, QueryDict), FORM),
     "a form of parts": Reader(_parts, FORM, PARTS),

@@ -12,7 +12,7 @@ from payments.models import Merchant
 from portal import access, team
 from portal.mail import outbox
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role, User
-from portal.views.team import WORDS
+from portal.views.team import ACTION_TEXTS
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -164,6 +164,6 @@ def test_only_a_person_who_can_change_the_team_reads_how_to_replace_the_owner(
 
 
 def test_every_right_has_a_description(client: Client) -> None:
-    assert list(WORDS) == list(access.ROLES_BY_ACTION)
+    assert list(ACTION_TEXTS) == list(access.ROLES_BY_ACTION)
     shown = client.get("/portal/team").content.decode()
-    assert [words for words in WORDS.values() if f">{words}</th>" not in shown] == []
+    assert [words for words in ACTION_TEXTS.values() if f">{words}</th>" not in shown] == []
