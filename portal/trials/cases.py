@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from webhooks.models import EventType
 
-GOOD = "4242424242424242"
+GOOD_CARD = "4242424242424242"
 
 
 class Case(NamedTuple):
-    """A case. `text` says what the sandbox does and what the merchant's server must do.
+    """A case. `text` describes the sandbox's actions and the task of the merchant's server.
 
     `card` is the number of the test card that pays the order.
     """
@@ -16,15 +16,15 @@ class Case(NamedTuple):
     name: str
     title: str
     text: str
-    waits_for: str  # what must happen before the case has passed
-    then: str = ""  # what is required in addition to the capture, or ""
-    card: str = GOOD
-    # Whether the sandbox decides when the first attempt of checkout.authorized is made and how it ends.
-    takes_first: bool = False
+    waits_for: str  # the server's actions with which the case passes
+    then: str = ""  # the server's task after the capture, or ""
+    card: str = GOOD_CARD
+    # Whether the sandbox decides the time and the result of the first attempt of checkout.authorized.
+    controls_first_attempt: bool = False
     # The event that the merchant's endpoint must get, in addition to checkout.authorized.
-    needs: EventType = EventType.AUTHORIZED
+    required_event: EventType = EventType.AUTHORIZED
     has_pledge: bool = False  # whether a mate's card is held for half of the order before the customer pays
-    begin_at: str = ""  # the URL name of the page that asks before the case begins, or ""
+    begin_at: str = ""  # the URL name of the page with a question before the case begins, or ""
 
 
 _TABLE = (
@@ -42,7 +42,7 @@ _TABLE = (
         "seconds later. Capture then, or earlier if your server lists its holds.",
         "your capture, and your 2xx to the retry",
         "and answer 2xx to the retry",
-        takes_first=True,
+        controls_first_attempt=True,
     ),
     Case(
         "slow",
@@ -51,7 +51,7 @@ _TABLE = (
         "Still capture only once.",
         "one capture, and your 2xx to the repeated event",
         "once, and answer 2xx when the event comes again",
-        takes_first=True,
+        controls_first_attempt=True,
     ),
     Case(
         "lapse",
@@ -59,8 +59,8 @@ _TABLE = (
         "The sandbox delays the event by two minutes, so your capture is refused with 409. Do not fulfil, and "
         "answer 2xx to checkout.voided.",
         "your answers to both events",
-        takes_first=True,
-        needs=EventType.VOIDED,
+        controls_first_attempt=True,
+        required_event=EventType.VOIDED,
     ),
     Case(
         "rotate",

@@ -32,15 +32,15 @@ TIMES_WORDS = ("", " twice", " three times", " four times", " five times", " aga
 class CaseStatus:
     """A case with its latest trial and its latest passed trial.
 
-    `is_done` says whether the latest run that has ended has passed. If no run has ended, it says whether real
-    traffic has shown the case.
+    `is_done` is true if the latest ended trial has passed. If no trial has ended, it is true if real traffic
+    has completed the case.
     """
 
     case: Case
     latest: Trial | None
     passed: Trial | None
     is_done: bool
-    ticked_at: datetime | None = None  # when real traffic showed it
+    ticked_at: datetime | None = None  # the time at which real traffic completed the case
 
     @property
     def is_running(self) -> bool:
@@ -48,28 +48,29 @@ class CaseStatus:
 
     @cached_property
     def trouble(self) -> str:
-        """A sentence about how often the merchant's server has failed in the running trial, or "".
-
-        It also says when the next attempt is.
-        """
-        made = self.latest.checkout_uuid if self.latest and self.is_running else None
-        return _failures_sentence(made, self.lines) if made else ""
+        """A sentence about the server's failures in the running trial and the next attempt, or ""."""
+        checkout_uuid = self.latest.checkout_uuid if self.latest and self.is_running else None
+        return _failures_sentence(checkout_uuid, self.lines) if checkout_uuid else ""
 
     @cached_property
     def capture_by(self) -> datetime | None:
         """The time by which the server must capture in the running trial.
 
-        It is None if the order is not held, or if the case requires no capture.
+        It is None if the order is not held, and if the case requires no capture.
         """
-        made = self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
-        if made is None:
+        checkout_uuid = (
+            self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
+        )
+        if checkout_uuid is None:
             return None
-        held = Checkout.objects.filter(pk=made, status=Status.AUTHORIZED, capture_before__gt=clock.now())
+        held = Checkout.objects.filter(
+            pk=checkout_uuid, status=Status.AUTHORIZED, capture_before__gt=clock.now()
+        )
         return held.values_list("capture_before", flat=True).first()
 
     @property
     def until(self) -> datetime | None:
-        """The time by which the latest trial ends, at the latest."""
+        """The latest time at which the latest trial ends."""
         return self.latest.created_at + LONGEST if self.latest else None
 
     @property
@@ -80,17 +81,17 @@ class CaseStatus:
     @property
     def lines(self) -> Sequence[Mapping[str, Any]]:
         """The evidence of the latest trial, while it runs or after it failed."""
-        return _dated_runs(self.latest) if self.is_running or self.has_failed else []
+        return _dated_lines(self.latest) if self.is_running or self.has_failed else []
 
     @property
     def proof(self) -> Sequence[Mapping[str, Any]]:
         """The evidence of the trial that passed."""
-        return _dated_runs(self.passed)
+        return _dated_lines(self.passed)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The steps that traffic completes, and the cases that the sandbox runs; no cases in production."""
+    """The steps that real traffic completes, and the cases that the sandbox runs. Production has no cases."""
 
     steps: Sequence[Step]
     cases: Sequence[CaseStatus]
@@ -103,8 +104,8 @@ class Progress:
         return self.own if self.is_own else None
 
     @property
-    def counted(self) -> tuple[str, str]:
-        """The number of steps and the number of cases, both as words such as "three"."""
+    def count_words(self) -> tuple[str, str]:
+        """The number of steps and the number of cases, as words such as "three"."""
         return NUMBERS[len(self.steps)], NUMBERS[len(self.cases)]
 
     @property
@@ -116,15 +117,15 @@ class Progress:
         """The case to run next, once the steps are done and while no case runs."""
         if self.next or self.is_running:
             return None
-        return next((one for one in self.cases if not one.is_done), None)
+        return next((status for status in self.cases if not status.is_done), None)
 
     @property
     def is_running(self) -> bool:
-        return any(one.is_running for one in self.cases)
+        return any(status.is_running for status in self.cases)
 
     @property
     def done(self) -> int:
-        return sum(step.is_done for step in self.steps) + sum(one.is_done for one in self.cases)
+        return sum(step.is_done for step in self.steps) + sum(status.is_done for status in self.cases)
 
     @property
     def total(self) -> int:
@@ -140,14 +141,16 @@ def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progres
     if not settings.SANDBOX:
         return Progress(steps, [])
     ticked = {step.name: step.at for step in steps if step.is_done}
-    left = [step for step in steps if step.name not in CASES]
-    return Progress(left, _shown_cases(merchant, ticked), trial_runs.unpaid_orders(merchant).first(), is_own)
+    other_steps = [step for step in steps if step.name not in CASES]
+    return Progress(
+        other_steps, _case_statuses(merchant, ticked), trial_runs.unpaid_orders(merchant).first(), is_own
+    )
 
 
 def checklist_counts(merchant: Merchant) -> Progress:
-    """Return the checklist of a merchant that has never captured an order, for counting what is done.
+    """Return the checklist of a merchant that has never captured an order, to count its completed steps.
 
-    The trials of the cases are not read.
+    The cases in it have no trials.
     """
     steps = checklist.checklist_of(merchant, is_paid=False)
     if not settings.SANDBOX:
@@ -156,12 +159,12 @@ def checklist_counts(merchant: Merchant) -> Progress:
     results = {
         trial.case: bool(trial.has_passed) for trial in ended.distinct("case").only("case", "has_passed")
     }
-    shown = {step.name for step in steps if step.is_done}
-    cases = [CaseStatus(case, None, None, results.get(name, name in shown)) for name, case in CASES.items()]
+    ticked = {step.name for step in steps if step.is_done}
+    cases = [CaseStatus(case, None, None, results.get(name, name in ticked)) for name, case in CASES.items()]
     return Progress([step for step in steps if step.name not in CASES], cases)
 
 
-def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[CaseStatus]:
+def _case_statuses(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[CaseStatus]:
     rows = Trial.objects.filter(merchant=merchant).order_by("case", "has_passed", "-created_at")
     newest = sorted(rows.distinct("case", "has_passed"), key=attrgetter("created_at"))
     latest = {trial.case: trial for trial in newest}
@@ -176,25 +179,30 @@ def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> l
 
 
 def _failures_sentence(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence about the server's failures, or "" if there is none.
+    """Return a sentence about the server's failures and the next attempt, or "" if there is no failure.
 
-    The lines of evidence are written a moment after a failure. Failures that they do not show yet are left
-    out, so that the sentence and the lines agree.
+    The lines of evidence are written a moment after a failure. The sentence leaves out failures that the lines
+    do not show yet, so that both agree.
     """
-    shown = {line["at"] for line in lines if line["tone"] == "stop"}
+    shown_times = {line["at"] for line in lines if line["tone"] == "stop"}
     events = list(lookup.events_about(checkout_uuid).values_list("pk", flat=True))
-    due = lookup.deliveries_of(events).filter(status=Delivery.Status.PENDING, attempt_count__gt=0).first()
-    if due is None or due.next_attempt_at is None:
+    deliveries = lookup.deliveries_of(events)
+    delivery = deliveries.filter(status=Delivery.Status.PENDING, attempt_count__gt=0).first()
+    if delivery is None or delivery.next_attempt_at is None:
         return ""
-    failed = lookup.attempts_of_deliveries([due.pk]).filter(is_delivered=False).exclude(actor=outbox.SANDBOX)
-    found = failed.order_by("started_at").values_list("started_at", "http_status")
-    answers = [status for at, status in found if datetime.fromisoformat(clock.iso(at) or "") in shown]
+    attempts = lookup.attempts_of_deliveries([delivery.pk]).exclude(actor=outbox.SANDBOX)
+    failures = attempts.filter(is_delivered=False).order_by("started_at")
+    answers = [
+        status
+        for at, status in failures.values_list("started_at", "http_status")
+        if datetime.fromisoformat(clock.iso(at) or "") in shown_times
+    ]
     if not answers:
         return ""
-    did = f"answered {answers[-1]}" if answers[-1] else "gave no answer"
-    often = TIMES_WORDS[min(len(answers), len(TIMES_WORDS)) - 1] if len(set(answers)) == 1 else ""
-    return f"Your server {did}{often}. Fix it: the next attempt is at {time_of(due.next_attempt_at)}."
+    answer = f"answered {answers[-1]}" if answers[-1] else "gave no answer"
+    times_words = TIMES_WORDS[min(len(answers), len(TIMES_WORDS)) - 1] if len(set(answers)) == 1 else ""
+    return f"Your server {answer}{times_words}. Fix it: the next attempt is at {time_of(delivery.next_attempt_at)}."
 
 
-def _dated_runs(trial: Trial | None) -> list[Mapping[str, Any]]:
+def _dated_lines(trial: Trial | None) -> list[Mapping[str, Any]]:
     return [line | {"at": datetime.fromisoformat(line["at"])} for line in trial.evidence] if trial else []

@@ -25,7 +25,7 @@ MAX_SHOWN = 30
 
 
 class Line(NamedTuple):
-    """A piece of evidence: its time, text and colour, and the address of the page that shows it."""
+    """A piece of evidence: its time, text and colour, and the address of a page with more details."""
 
     at: str
     words: str
@@ -44,14 +44,14 @@ class TrialEvidence:
     attempts: Sequence[Attempt]
     calls: Sequence[ApiCall]
     refund: Refund | None = None
-    came_back_at: datetime | None = None  # when the refund was recorded as failed
-    signatures: int = 0  # how many secrets signed the first attempt; only counted in the case "rotate"
+    refund_failed_at: datetime | None = None  # the time at which the refund's failure was recorded
+    signatures: int = 0  # the number of secrets that signed the first attempt; only set in the case "rotate"
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
         return [attempt for attempt in self.attempts if attempt.event_type == event_type]
 
     def delivery_of(self, event_type: EventType) -> Delivery | None:
-        return next((found for found in self.deliveries if found.event_type == event_type), None)
+        return next((delivery for delivery in self.deliveries if delivery.event_type == event_type), None)
 
     @property
     def authorized(self) -> list[Attempt]:
@@ -60,28 +60,28 @@ class TrialEvidence:
 
     @property
     def captures(self) -> list[ApiCall]:
-        """The capture calls that were answered 200. An idempotent replay is not recorded as a call."""
+        """The capture calls that we answered with 200. An idempotent replay is not recorded as a call."""
         return [call for call in self.calls if _verb_of_call(call) == "capture" and call.status == 200]
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a capture call was answered 504, so that its outcome was unknown."""
+        """Whether we answered a capture call with 504, because its outcome was unknown."""
         return any(_verb_of_call(call) == "capture" and call.status == 504 for call in self.calls)
 
-    def asked_since(self, at: datetime, *verbs: str) -> bool:
+    def has_called_since(self, at: datetime, *verbs: str) -> bool:
         """Return whether the merchant's server read the order since `at`, or made one of these calls."""
         return any(call.created_at >= at and _verb_of_call(call) in ("read", *verbs) for call in self.calls)
 
 
 def read_evidence(trial: Trial, checkout_uuid: UUID) -> TrialEvidence:
-    """Return the current facts of the order that a trial has made. Raises Checkout.DoesNotExist."""
+    """Return the current facts about a trial's order. Raises Checkout.DoesNotExist."""
     checkout = Checkout.objects.select_related("merchant").get(pk=checkout_uuid, merchant=trial.merchant_id)
     events = list(lookup.events_about(checkout.pk).values_list("pk", flat=True))
     deliveries = list(lookup.deliveries_of(events))
-    rows = lookup.attempts_of_deliveries([found.pk for found in deliveries])
+    rows = lookup.attempts_of_deliveries([delivery.pk for delivery in deliveries])
     attempts = list(rows.order_by("started_at", "pk")[:MAX_SHOWN])
-    told = partitions.ids_made_since(checkout.pk)
-    calls = ApiCall.objects.filter(merchant=trial.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
+    id_range = partitions.ids_made_since(checkout.pk)
+    calls = ApiCall.objects.filter(merchant=trial.merchant_id, checkout_uuid=checkout.pk, pk__range=id_range)
     return TrialEvidence(
         now=clock.now(),
         trial=trial,
@@ -90,60 +90,60 @@ def read_evidence(trial: Trial, checkout_uuid: UUID) -> TrialEvidence:
         attempts=attempts,
         calls=list(calls.order_by("created_at", "pk")[:MAX_SHOWN]),
         refund=Refund.objects.filter(checkout=checkout).order_by("created_at").first(),
-        came_back_at=_came_back_at(checkout),
+        refund_failed_at=_refund_failed_at(checkout),
         signatures=_signature_count(deliveries, attempts) if trial.case == "rotate" else 0,
     )
 
 
-def _came_back_at(checkout: Checkout) -> datetime | None:
-    back = Change.objects.filter(checkout=checkout, origin=Status.REFUNDING, to=Status.CAPTURED)
-    return back.order_by("created_at").values_list("created_at", flat=True).first()
+def _refund_failed_at(checkout: Checkout) -> datetime | None:
+    failures = Change.objects.filter(checkout=checkout, origin=Status.REFUNDING, to=Status.CAPTURED)
+    return failures.order_by("created_at").values_list("created_at", flat=True).first()
 
 
 def _signature_count(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
-    """Return how many secrets signed the first attempt, or 0 before the first attempt."""
+    """Return the number of secrets that signed the first attempt, or 0 before the first attempt."""
     for delivery in deliveries:
         if attempts and attempts[0].delivery_id == delivery.pk:
             return len(subscriptions.signing_secrets(delivery.subscription, attempts[0].started_at))
     return 0
 
 
-def evidence_in_words(seen: TrialEvidence) -> list[Line]:
-    """Return the evidence in words, by time."""
-    found = [*_state_lines(seen), *_attempt_lines(seen), *_call_lines(seen)]
-    return sorted(found, key=lambda line: line.at)[:MAX_SHOWN]
+def evidence_in_words(evidence: TrialEvidence) -> list[Line]:
+    """Return the evidence as lines of text, sorted by time."""
+    lines = [*_state_lines(evidence), *_attempt_lines(evidence), *_call_lines(evidence)]
+    return sorted(lines, key=lambda line: line.at)[:MAX_SHOWN]
 
 
-def _state_lines(seen: TrialEvidence) -> Iterator[Line]:
-    checkout = seen.checkout
+def _state_lines(evidence: TrialEvidence) -> Iterator[Line]:
+    checkout = evidence.checkout
     page = reverse("portal_checkout", args=[checkout.pk])
     if checkout.authorized_at:
-        card = CASES[seen.trial.case].card
+        card = CASES[evidence.trial.case].card
         paid = f"Order {checkout.merchant_order_id} paid with the card ending {card[-4:]}, and held"
         yield _evidence_line(checkout.authorized_at, paid, "", page)
     if checkout.captured_at:
         yield _evidence_line(checkout.captured_at, "Captured", "done", page)
-    if seen.refund:
-        yield _evidence_line(seen.refund.created_at, "The sandbox began a refund", "", page)
-    if seen.came_back_at:
+    if evidence.refund:
+        yield _evidence_line(evidence.refund.created_at, "The sandbox began a refund", "", page)
+    if evidence.refund_failed_at:
         yield _evidence_line(
-            seen.came_back_at, "The bank refused the refund: the order is captured again", "", page
+            evidence.refund_failed_at, "The bank refused the refund: the order is captured again", "", page
         )
     if checkout.voided_at:
         yield _evidence_line(checkout.voided_at, "Released: no money was taken", "", page)
 
 
-def _attempt_lines(seen: TrialEvidence) -> Iterator[Line]:
-    if seen.signatures > 1:
+def _attempt_lines(evidence: TrialEvidence) -> Iterator[Line]:
+    if evidence.signatures > 1:
         page = reverse("portal_webhooks")
         yield _evidence_line(
-            seen.attempts[0].started_at, f"{seen.signatures} secrets signed the event", "", page
+            evidence.attempts[0].started_at, f"{evidence.signatures} secrets signed the event", "", page
         )
-    for attempt in seen.attempts:
+    for attempt in evidence.attempts:
         page = reverse("portal_delivery", args=[attempt.delivery_id]) + f"?attempt={attempt.number}"
         tone = {True: "done", False: "stop", None: ""}[attempt.is_delivered]
-        is_ours = attempt.actor == outbox.SANDBOX and not attempt.is_delivered
-        yield _evidence_line(attempt.started_at, _attempt_words(attempt), "" if is_ours else tone, page)
+        is_by_sandbox = attempt.actor == outbox.SANDBOX and not attempt.is_delivered
+        yield _evidence_line(attempt.started_at, _attempt_words(attempt), "" if is_by_sandbox else tone, page)
 
 
 def _attempt_words(attempt: Attempt) -> str:
@@ -161,12 +161,12 @@ def _attempt_words(attempt: Attempt) -> str:
     return f"{sent}, answered {attempt.http_status} in {seconds(attempt.duration_ms)}"
 
 
-def _call_lines(seen: TrialEvidence) -> Iterator[Line]:
-    for call in seen.calls:
+def _call_lines(evidence: TrialEvidence) -> Iterator[Line]:
+    for call in evidence.calls:
         page = f"{reverse('portal_requests')}?{urlencode({'q': call.request_id})}"
         code = f" {call.error_code}" if call.error_code else ""
-        did = "read the order" if _verb_of_call(call) == "read" else f"called {_verb_of_call(call)}"
-        words = f"Your server {did}; we answered {call.status}{code}"
+        action = "read the order" if _verb_of_call(call) == "read" else f"called {_verb_of_call(call)}"
+        words = f"Your server {action}; we answered {call.status}{code}"
         yield _evidence_line(call.created_at, words, "stop" if call.status >= 500 else "", page)
 
 

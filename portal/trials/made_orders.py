@@ -1,6 +1,6 @@
-"""Orders that the sandbox makes for a merchant: one for each run of a case, and one that a person pays by hand.
+"""Orders that the sandbox makes for a merchant: for each run of a case, and for a person to pay by hand.
 
-Their ids begin with MADE_PREFIX, so that the merchant's server knows which orders are not its shop's.
+Their ids begin with MADE_PREFIX, so that the merchant's server can distinguish them from the orders of its shop.
 """
 
 from datetime import timedelta
@@ -26,20 +26,20 @@ class TooManyOrders(Exception):
 
 
 def make_order(merchant: Merchant, *, cause: Cause) -> Checkout:
-    """Make an order that a person pays on the payment page. Call it in a transaction.
+    """Make an order that a person pays on the payment page. Must be called in a transaction.
 
     Raises TooManyOrders, operator_stops.MerchantSuspended, operator_stops.AllStopped. Rule trial.by_hand.
     """
     quota.lock(f"made_orders:{merchant.pk}")
-    made = Checkout.objects.filter(merchant=merchant, merchant_order_id__startswith=BY_HAND_PREFIX)
-    if quota.locked_until(made, LIMIT, clock.now()):
+    orders = Checkout.objects.filter(merchant=merchant, merchant_order_id__startswith=BY_HAND_PREFIX)
+    if quota.locked_until(orders, LIMIT, clock.now()):
         raise TooManyOrders
     order = build_order(f"{BY_HAND_PREFIX}{uuid4().hex[-8:]}", return_path="/portal")
     return creation.create(merchant, order, cause=cause)
 
 
 def build_order(order_id: str, *, return_path: str) -> Order:
-    """Return the fields of an order for one ticket, whose payer comes back to a page of the portal."""
+    """Return the fields of an order for one ticket. The payer returns from it to a page of the portal."""
     item = {
         "item_ref": "trial-ticket",
         "name": "Standing ticket",

@@ -1,4 +1,4 @@
-"""The sandbox's actions in a trial after the payment, which cause situations that a merchant rarely sees."""
+"""The sandbox's actions in a trial after the payment. They cause situations that are rare in real traffic."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,102 +14,102 @@ from portal.trials.evidence import TrialEvidence
 from webhooks import outbox, resending, testing
 from webhooks.models import Delivery, EventType
 
-HOLD_OVER_SECONDS = 121  # seconds of advanced time after which a hold has ended
-# How long the sandbox waits for a retry after the first attempt has ended. A retry is due five seconds after
-# the event.
+HOLD_OVER_SECONDS = 121  # a hold ends after 120 seconds
+# The time for which the sandbox waits for a retry after the first attempt has ended. A retry is due five seconds
+# after the event.
 RETRY_AFTER = timedelta(seconds=4)
 
 
 @contextmanager
 def hold_first_attempts(case: Case) -> Iterator[None]:
-    """Let the sandbox make the first attempts for events that the block writes, if the case requires that."""
-    if not case.takes_first:
+    """Reserve the first attempts of events from this block for the sandbox, if the case requires it."""
+    if not case.controls_first_attempt:
         yield
         return
     with outbox.lease_first_attempts():
         yield
 
 
-def act_if_due(seen: TrialEvidence) -> bool:
+def act_if_due(evidence: TrialEvidence) -> bool:
     """Take the sandbox's action once, when it is due. Return whether the sandbox acted."""
-    return _ACTS[seen.trial.case](seen)
+    return _ACTIONS[evidence.trial.case](evidence)
 
 
 def _do_nothing(_: TrialEvidence) -> bool:
     return False
 
 
-def _send_again(seen: TrialEvidence) -> bool:
-    """Send checkout.authorized again after it was answered and the order was captured."""
-    sent = seen.delivery_of(EventType.AUTHORIZED)
-    if seen.trial.acted_at or seen.checkout.status != Status.CAPTURED or sent is None:
+def _send_again(evidence: TrialEvidence) -> bool:
+    """Send checkout.authorized again after the server has answered it and captured the order."""
+    delivery = evidence.delivery_of(EventType.AUTHORIZED)
+    if evidence.trial.acted_at or evidence.checkout.status != Status.CAPTURED or delivery is None:
         return False
-    return sent.status != Delivery.Status.PENDING and _resend_event(seen, sent)
+    return delivery.status != Delivery.Status.PENDING and _resend_event(evidence, delivery)
 
 
-def _resend_event(seen: TrialEvidence, sent: Delivery) -> bool:
-    at, cause = clock.now(), Cause(f"user:{seen.trial.user_id}")
+def _resend_event(evidence: TrialEvidence, delivery: Delivery) -> bool:
+    at, cause = clock.now(), Cause(f"user:{evidence.trial.user_id}")
     with suppress(resending.UnderWay, resending.DeliveryNotFound):
         resending.resend(
-            seen.trial.merchant, sent.pk, cause=cause, although_over=True, although_delivered=True
+            evidence.trial.merchant, delivery.pk, cause=cause, although_over=True, although_delivered=True
         )
-        seen.trial.acted_at = at
-    return seen.trial.acted_at is not None
+        evidence.trial.acted_at = at
+    return evidence.trial.acted_at is not None
 
 
-def _refuse_first(seen: TrialEvidence) -> bool:
-    """Make the first attempt end as if it had been answered 500."""
-    sent = _untried_delivery(seen)
-    if sent is None:
+def _refuse_first(evidence: TrialEvidence) -> bool:
+    """End the first attempt as if the server had answered 500."""
+    delivery = _untried_delivery(evidence)
+    if delivery is None:
         return False
-    testing.refuse_first_attempt(sent.pk)
+    testing.refuse_first_attempt(delivery.pk)
     return True
 
 
-def _drop_first(seen: TrialEvidence) -> bool:
+def _drop_first(evidence: TrialEvidence) -> bool:
     """Drop the response to the first attempt, as if it had been lost.
 
-    If no retry follows because the order was captured, send the event again.
+    If the order is captured, no retry follows. The function then sends the event again.
     """
-    sent = _untried_delivery(seen)
-    if sent is not None:
-        testing.drop_first_answer(sent.pk)
+    delivery = _untried_delivery(evidence)
+    if delivery is not None:
+        testing.drop_first_answer(delivery.pk)
         return True
-    tried = seen.authorized[0].ended_at if seen.authorized else None
-    if len(seen.authorized) > 1 or tried is None or seen.now - tried < RETRY_AFTER:
+    first_ended_at = evidence.authorized[0].ended_at if evidence.authorized else None
+    if len(evidence.authorized) > 1 or first_ended_at is None or evidence.now - first_ended_at < RETRY_AFTER:
         return False
-    return _send_again(seen)
+    return _send_again(evidence)
 
 
-def _let_hold_lapse(seen: TrialEvidence) -> bool:
+def _let_hold_lapse(evidence: TrialEvidence) -> bool:
     """Let the hold lapse before the first attempt is made."""
-    sent = _untried_delivery(seen)
-    if sent is None:
+    delivery = _untried_delivery(evidence)
+    if delivery is None:
         return False
-    if seen.checkout.status == Status.AUTHORIZED:
-        advancing.advance(seen.trial.merchant, seen.checkout.pk, HOLD_OVER_SECONDS)
-    testing.send_first_attempt(sent.pk)
+    if evidence.checkout.status == Status.AUTHORIZED:
+        advancing.advance(evidence.trial.merchant, evidence.checkout.pk, HOLD_OVER_SECONDS)
+    testing.send_first_attempt(delivery.pk)
     return True
 
 
-def _begin_refund(seen: TrialEvidence) -> bool:
+def _begin_refund(evidence: TrialEvidence) -> bool:
     """Begin a refund once the order is captured."""
-    if seen.refund is not None or seen.checkout.status != Status.CAPTURED:
+    if evidence.refund is not None or evidence.checkout.status != Status.CAPTURED:
         return False
-    cause, ref = Cause(f"user:{seen.trial.user_id}"), f"portal_{seen.trial.pk}"
-    refunds.accept(seen.trial.merchant, seen.checkout.pk, ref=ref, reason="Checklist", cause=cause)
+    cause, ref = Cause(f"user:{evidence.trial.user_id}"), f"portal_{evidence.trial.pk}"
+    refunds.accept(evidence.trial.merchant, evidence.checkout.pk, ref=ref, reason="Checklist", cause=cause)
     return True
 
 
-def _untried_delivery(seen: TrialEvidence) -> Delivery | None:
+def _untried_delivery(evidence: TrialEvidence) -> Delivery | None:
     """Return the delivery of checkout.authorized while the sandbox holds its first attempt, else None."""
-    attempts = seen.authorized
+    attempts = evidence.authorized
     if len(attempts) != 1 or attempts[0].actor != outbox.SANDBOX or attempts[0].ended_at:
         return None
-    return seen.delivery_of(EventType.AUTHORIZED)
+    return evidence.delivery_of(EventType.AUTHORIZED)
 
 
-_ACTS: dict[str, Callable[[TrialEvidence], bool]] = {
+_ACTIONS: dict[str, Callable[[TrialEvidence], bool]] = {
     "twice": _send_again,
     "retry": _refuse_first,
     "slow": _drop_first,

@@ -1,4 +1,4 @@
-"""Begins and stops trials, and takes the next step of each trial that is due (rules trial.*)."""
+"""The start and the end of trials, and the pump that takes the next step of each due trial (rules trial.*)."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ PAYER, MATE = "+447700900123", "Finn"
 LIMIT = quota.Limit(30, timedelta(hours=1))  # trials per merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # the maximum number of steps in one run of the pump
-RETENTION = timedelta(days=2)  # how long ended trials are kept; the latest passed trial of each case stays
+RETENTION = timedelta(days=2)  # of ended trials; the latest passed trial of each case is kept longer
 RECENT = timedelta(hours=1)
 UNPAID = "The sandbox could not pay the order. Run the case again. If it fails again, write to us."
 
@@ -43,30 +43,29 @@ class NoEndpoint(CannotBegin):
     """The merchant has no endpoint, or the endpoint does not get the events that the case needs."""
 
 
-class Begun(NamedTuple):
+class BeginResult(NamedTuple):
     """A running trial, and whether this call began it."""
 
     trial: Trial
     is_new: bool
 
 
-def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None) -> Begun:
-    """Begin a trial, or return the one that runs already. Raises CannotBegin. Call it in a transaction.
+def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None) -> BeginResult:
+    """Begin a trial, or return the running trial of the case. Must be called in a transaction.
 
     `order` is an unpaid order of the merchant, which the trial pays. Without it, the sandbox makes an order.
-
-    Rules trial.one, trial.bounds.
+    Raises CannotBegin. Rules trial.one, trial.bounds.
     """
     if operator_stops.is_stopped(merchant.pk):
         raise CannotBegin("Payments are stopped, so no case can run.")
     _check_endpoint(merchant, case)
     quota.lock(f"trials:{merchant.pk}")
     now = clock.now()
-    mine = Trial.objects.filter(merchant=merchant)
-    running = mine.filter(case=case.name, ended_at=None).first()
+    trials = Trial.objects.filter(merchant=merchant)
+    running = trials.filter(case=case.name, ended_at=None).first()
     if running is not None:
-        return Begun(running, is_new=False)
-    if quota.locked_until(mine, LIMIT, now):
+        return BeginResult(running, is_new=False)
+    if quota.locked_until(trials, LIMIT, now):
         raise CannotBegin(f"{LIMIT.maximum} cases were run within an hour. Wait a while.")
     if order is not None:
         _check_order(merchant, order)
@@ -80,7 +79,7 @@ def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None)
         created_at=now,
         next_look_at=now,
     )
-    return Begun(trial, is_new=True)
+    return BeginResult(trial, is_new=True)
 
 
 def stop(merchant: Merchant, case: Case) -> bool:
@@ -98,7 +97,7 @@ def _check_endpoint(merchant: Merchant, case: Case) -> None:
         subscriptions.read_subscription(merchant)
     except subscriptions.SubscriptionNotFound:
         raise NoEndpoint("Save an endpoint first: the sandbox sends your server real events.") from None
-    for event_type in (EventType.AUTHORIZED, case.needs):
+    for event_type in (EventType.AUTHORIZED, case.required_event):
         if not subscriptions.has_subscribed(merchant, event_type):
             raise NoEndpoint(
                 f"Your endpoint does not get {event_type}. Tick this event under Webhooks first."
@@ -152,7 +151,7 @@ def take_step(trial: Trial) -> None:
     case = CASES[trial.case]
     try:
         verdict = _look_for_verdict(trial, _pay_order(trial, case))
-    # The pump repeats the step after the lease. The trial fails when it has lasted too long.
+    # The pump repeats the step after the lease. If the trial has lasted too long, it fails.
     except Exception as error:
         log.warning("trial", case=trial.case, trial=str(trial.pk), error=type(error).__name__, exc_info=True)
         is_late = clock.now() - trial.created_at > verdicts.LONGEST
@@ -173,24 +172,25 @@ def _save_verdict(trial: Trial, verdict: Verdict | None) -> None:
 
 
 def _pay_order(trial: Trial, case: Case) -> UUID:
-    """Make the order and pay it as a customer does, unless that is done already. Return the order's id."""
-    made = trial.checkout_uuid
-    if made is None:
+    """Make the order and pay it as a customer does, unless it exists or is paid already. Return its id."""
+    checkout_uuid = trial.checkout_uuid
+    if checkout_uuid is None:
         order_id = f"{made_orders.MADE_PREFIX}{case.name}-{trial.pk.hex[-8:]}"
         order = made_orders.build_order(order_id, return_path="/portal/checklist")
-        trial.checkout_uuid = made = creation.create(trial.merchant, order, cause=_cause_of(trial)).pk
-        Trial.objects.filter(pk=trial.pk).update(checkout_uuid=made)
-    checkout = Checkout.objects.select_related("merchant", "lead").get(pk=made)
+        checkout_uuid = creation.create(trial.merchant, order, cause=_cause_of(trial)).pk
+        trial.checkout_uuid = checkout_uuid
+        Trial.objects.filter(pk=trial.pk).update(checkout_uuid=checkout_uuid)
+    checkout = Checkout.objects.select_related("merchant", "lead").get(pk=checkout_uuid)
     if checkout.status == Status.CREATED:
         if case.has_pledge:
-            _get_mate_in(checkout, trial)
+            _pledge_share(checkout, trial)
         with sandbox_actions.hold_first_attempts(case):
             paying.pay(checkout, {"phone": PAYER, "card": case.card}, cause=_cause_of(trial))
-    return made
+    return checkout_uuid
 
 
-def _get_mate_in(checkout: Checkout, trial: Trial) -> None:
-    """Split the order with one mate, whose card is held, unless that is done already."""
+def _pledge_share(checkout: Checkout, trial: Trial) -> None:
+    """Split the order with one mate and hold the mate's card, unless it is held already."""
     if not checkout.has_mates:
         half = mate_shares.equal_share(checkout, 2)
         paying.split(checkout, {"phone": PAYER, "shares": [{"amount": half, "name": MATE}]})
@@ -200,11 +200,11 @@ def _get_mate_in(checkout: Checkout, trial: Trial) -> None:
 
 
 def _look_for_verdict(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
-    seen = evidence.read_evidence(trial, checkout_uuid)
-    if sandbox_actions.act_if_due(seen):
-        seen = evidence.read_evidence(trial, checkout_uuid)
-    trial.evidence = [line._asdict() for line in evidence.evidence_in_words(seen)]
-    return verdicts.judge(seen)
+    facts = evidence.read_evidence(trial, checkout_uuid)
+    if sandbox_actions.act_if_due(facts):
+        facts = evidence.read_evidence(trial, checkout_uuid)
+    trial.evidence = [line._asdict() for line in evidence.evidence_in_words(facts)]
+    return verdicts.judge(facts)
 
 
 def _cause_of(trial: Trial) -> Cause:

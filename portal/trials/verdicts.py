@@ -1,4 +1,4 @@
-"""Judges whether a trial has passed, using only its evidence. Each case has a pure function."""
+"""Verdicts: whether a trial has passed. Each case has a pure function that judges only the trial's evidence."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,8 +12,8 @@ from webhooks.delivery import describe_error
 from webhooks.models import Attempt, Delivery, EventType
 
 LONGEST = timedelta(minutes=15)
-LISTING_PERIOD = timedelta(minutes=10)  # how long a server may take to notice a change by listing orders
-QUIET_PERIOD = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
+LISTING_PERIOD = timedelta(minutes=10)  # the time that a server may take to notice a change by listing orders
+QUIET_PERIOD = timedelta(seconds=5)  # the time to wait for a second capture, which would fail the trial
 ANSWER_REMEDY = (
     "Answer 2xx once you have captured, and 5xx if you could not capture. With any other answer, you lose"
     " the hold."
@@ -24,7 +24,7 @@ RUN_AGAIN = "Run the case again, and let your server list its holds less often u
 
 
 class Verdict(NamedTuple):
-    """The outcome of a trial; `reason` says in a sentence or two what was missing and what to do."""
+    """The outcome of a trial. If it has failed, `reason` has the failure and the remedy in a few sentences."""
 
     has_passed: bool
     reason: str = ""
@@ -33,38 +33,40 @@ class Verdict(NamedTuple):
 PASSED = Verdict(True)
 
 
-def judge(seen: TrialEvidence) -> Verdict | None:
-    """Return the outcome of a trial, or None while it is open."""
-    if seen.now - seen.trial.created_at > LONGEST:
-        waited = f"15 minutes have passed without {CASES[seen.trial.case].waits_for}."
+def judge(evidence: TrialEvidence) -> Verdict | None:
+    """Return the outcome of a trial, or None while it is undecided."""
+    if evidence.now - evidence.trial.created_at > LONGEST:
+        waited = f"15 minutes have passed without {CASES[evidence.trial.case].waits_for}."
         return Verdict(False, f"{waited} Look at the lines below, and run the case again.")
-    return _CASES[seen.trial.case](seen)
+    return _JUDGES[evidence.trial.case](evidence)
 
 
-def _no_capture_verdict(seen: TrialEvidence) -> Verdict | None:
-    """Return the verdict of a failed trial if the order was not captured and cannot be captured any more.
+def _no_capture_verdict(evidence: TrialEvidence) -> Verdict | None:
+    """Return a verdict of failure if the order was not captured and can no longer be captured.
 
-    Return None while a capture is possible, or if there was one.
+    Return None while a capture is possible, and after a capture.
     """
-    checkout = seen.checkout
+    checkout = evidence.checkout
     if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
         return Verdict(
             False,
             "Your server cancelled the order. If it does not know the order, let the case pay one of your own orders.",
         )
     if checkout.status in (Status.VOIDED, Status.EXPIRED):
-        return Verdict(False, f"No capture came within two minutes. {_failure_words(seen)}")
-    sent = seen.delivery_of(EventType.AUTHORIZED)
-    is_parked = sent is not None and sent.status == Delivery.Status.PARKED
-    if checkout.status == Status.AUTHORIZED and is_parked and not seen.is_in_doubt:
-        return Verdict(False, f"{_answer_words(seen.authorized[-1])} and did not capture. {ANSWER_REMEDY}")
+        return Verdict(False, f"No capture came within two minutes. {_failure_words(evidence)}")
+    delivery = evidence.delivery_of(EventType.AUTHORIZED)
+    is_parked = delivery is not None and delivery.status == Delivery.Status.PARKED
+    if checkout.status == Status.AUTHORIZED and is_parked and not evidence.is_in_doubt:
+        return Verdict(
+            False, f"{_answer_words(evidence.authorized[-1])} and did not capture. {ANSWER_REMEDY}"
+        )
     return None
 
 
-def _failure_words(seen: TrialEvidence) -> str:
-    if not seen.authorized:
+def _failure_words(evidence: TrialEvidence) -> str:
+    if not evidence.authorized:
         return "No checkout.authorized was sent. Tick this event under Webhooks, and run the case again."
-    last = seen.authorized[-1]
+    last = evidence.authorized[-1]
     if last.is_delivered:
         return f"{_answer_words(last)} to checkout.authorized: capture there before you answer."
     if last.http_status is None:
@@ -78,149 +80,154 @@ def _answer_words(attempt: Attempt) -> str:
     return f"Your server answered {attempt.http_status}"
 
 
-def _judge_twice(seen: TrialEvidence) -> Verdict | None:
-    if gone := _no_capture_verdict(seen):
-        return gone
-    acted_at = seen.trial.acted_at
-    again = [attempt for attempt in seen.authorized if acted_at and attempt.started_at >= acted_at]
-    known = "when the event came again. Only answer 2xx to an event that you know."
-    return _judge_resent(seen, again[0] if again else None, known)
+def _judge_twice(evidence: TrialEvidence) -> Verdict | None:
+    if verdict := _no_capture_verdict(evidence):
+        return verdict
+    acted_at = evidence.trial.acted_at
+    repeats = [attempt for attempt in evidence.authorized if acted_at and attempt.started_at >= acted_at]
+    failure_ending = "when the event came again. Only answer 2xx to an event that you know."
+    return _judge_resent(evidence, repeats[0] if repeats else None, failure_ending)
 
 
-def _judge_retry(seen: TrialEvidence) -> Verdict | None:
-    if captured_at := _captured_without_event(seen):
-        return _judge_single_capture(seen, since=captured_at)
-    return _judge_retried(seen)
+def _judge_retry(evidence: TrialEvidence) -> Verdict | None:
+    if captured_at := _captured_without_event(evidence):
+        return _judge_single_capture(evidence, since=captured_at)
+    return _judge_retried(evidence)
 
 
-def _captured_without_event(seen: TrialEvidence, attempts: int = 1) -> datetime | None:
-    """Return when the server captured before attempt number `attempts` + 1 of the event, or None.
+def _captured_without_event(evidence: TrialEvidence, attempts: int = 1) -> datetime | None:
+    """Return the time of the capture if the server captured before attempt number `attempts` + 1 of the event.
 
-    A server that lists its holds can capture without waiting for the event, which is then superseded.
+    Return None in all other cases. A server that lists its holds can capture without waiting for the event. The
+    event is then superseded.
     """
-    sent = seen.delivery_of(EventType.AUTHORIZED)
-    is_over = sent is not None and sent.status == Delivery.Status.SUPERSEDED
-    return seen.checkout.captured_at if is_over and len(seen.authorized) <= attempts else None
+    delivery = evidence.delivery_of(EventType.AUTHORIZED)
+    is_superseded = delivery is not None and delivery.status == Delivery.Status.SUPERSEDED
+    return evidence.checkout.captured_at if is_superseded and len(evidence.authorized) <= attempts else None
 
 
-def _judge_retried(seen: TrialEvidence) -> Verdict | None:
-    if gone := _no_capture_verdict(seen):
-        return gone
-    second = seen.authorized[1] if len(seen.authorized) > 1 else None
+def _judge_retried(evidence: TrialEvidence) -> Verdict | None:
+    if verdict := _no_capture_verdict(evidence):
+        return verdict
+    retry = evidence.authorized[1] if len(evidence.authorized) > 1 else None
     return _judge_resent(
-        seen, second, "to the retry. Capture and answer 2xx, as if the event came for the first time."
+        evidence, retry, "to the retry. Capture and answer 2xx, as if the event came for the first time."
     )
 
 
-def _judge_resent(seen: TrialEvidence, second: Attempt | None, otherwise: str) -> Verdict | None:
-    """Judge the attempt that sent the event again: it must be answered 2xx, and the order captured once.
+def _judge_resent(evidence: TrialEvidence, repeat: Attempt | None, failure_ending: str) -> Verdict | None:
+    """Judge the attempt that repeated the event. Its answer must be 2xx, and the order must be captured once.
 
-    `otherwise` completes the reason of a failure.
+    `failure_ending` ends the sentence about a wrong answer.
     """
-    if second is None or second.ended_at is None:
+    if repeat is None or repeat.ended_at is None:
         return None
-    if not second.is_delivered:
-        return Verdict(False, f"{_answer_words(second)} {otherwise}")
-    if seen.checkout.status == Status.AUTHORIZED:
+    if not repeat.is_delivered:
+        return Verdict(False, f"{_answer_words(repeat)} {failure_ending}")
+    if evidence.checkout.status == Status.AUTHORIZED:
         return None
     return _judge_single_capture(
-        seen, since=max(second.ended_at, seen.checkout.captured_at or second.ended_at)
+        evidence, since=max(repeat.ended_at, evidence.checkout.captured_at or repeat.ended_at)
     )
 
 
-def _judge_single_capture(seen: TrialEvidence, *, since: datetime) -> Verdict | None:
+def _judge_single_capture(evidence: TrialEvidence, *, since: datetime) -> Verdict | None:
     """Judge whether the server captured only once.
 
-    The trial fails at a second capture. It passes if no second capture has come within QUIET_PERIOD after `since`.
+    The trial fails at a second capture. It passes if no second capture comes within QUIET_PERIOD after `since`.
     """
-    if len(seen.captures) > 1:
-        what = "Your server captured twice: it treated a repeated event as a new event."
-        return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")
-    return PASSED if seen.now - since >= QUIET_PERIOD and seen.captures else None
+    if len(evidence.captures) > 1:
+        failure = "Your server captured twice: it treated a repeated event as a new event."
+        return Verdict(False, f"{failure} Keep the ids of the events that you have seen, and skip those.")
+    return PASSED if evidence.now - since >= QUIET_PERIOD and evidence.captures else None
 
 
-def _judge_slow(seen: TrialEvidence) -> Verdict | None:
-    first = seen.authorized[0] if seen.authorized else None
+def _judge_slow(evidence: TrialEvidence) -> Verdict | None:
+    first = evidence.authorized[0] if evidence.authorized else None
     if first and first.ended_at and first.error_message != health.DROPPED_BY_SANDBOX:
-        what = describe_error(first.error_message)
+        error = describe_error(first.error_message)
         return Verdict(
             False,
-            f"Your server could not be reached ({what}). Make sure that it runs, and run the case again.",
+            f"Your server could not be reached ({error}). Make sure that it runs, and run the case again.",
         )
-    return _judge_retried(seen)
+    return _judge_retried(evidence)
 
 
-def _judge_lapse(seen: TrialEvidence) -> Verdict | None:
-    if seen.checkout.captured_at:
+def _judge_lapse(evidence: TrialEvidence) -> Verdict | None:
+    if evidence.checkout.captured_at:
         return Verdict(False, f"{CAPTURED_EARLIER}, so no hold has lapsed. {RUN_AGAIN}")
-    late, told = (seen.attempts_of(kind)[:1] for kind in (EventType.AUTHORIZED, EventType.VOIDED))
-    if not late or not told or late[0].ended_at is None or told[0].ended_at is None:
+    authorized = next(iter(evidence.attempts_of(EventType.AUTHORIZED)), None)
+    voided = next(iter(evidence.attempts_of(EventType.VOIDED)), None)
+    if not authorized or not voided or authorized.ended_at is None or voided.ended_at is None:
         return None
-    if not told[0].is_delivered:
-        what = f"{_answer_words(told[0])} to checkout.voided."
-        return Verdict(False, f"{what} Accept the event, mark the order as not paid, and answer 2xx.")
-    if late[0].http_status is None:
-        what = f"{_answer_words(late[0])} to checkout.authorized ({describe_error(late[0].error_message)})."
+    if not voided.is_delivered:
+        failure = f"{_answer_words(voided)} to checkout.voided."
+        return Verdict(False, f"{failure} Accept the event, mark the order as not paid, and answer 2xx.")
+    if authorized.http_status is None:
+        error = describe_error(authorized.error_message)
         return Verdict(
-            False, f"{what} Make sure that it answers within 15 seconds, even if its capture is refused."
+            False,
+            f"{_answer_words(authorized)} to checkout.authorized ({error})."
+            " Make sure that it answers within 15 seconds, even if its capture is refused.",
         )
-    return PASSED if seen.now - max(late[0].ended_at, told[0].ended_at) >= QUIET_PERIOD else None
+    return PASSED if evidence.now - max(authorized.ended_at, voided.ended_at) >= QUIET_PERIOD else None
 
 
-def _judge_rotation(seen: TrialEvidence) -> Verdict | None:
-    if _captured_without_event(seen, attempts=0):
+def _judge_rotation(evidence: TrialEvidence) -> Verdict | None:
+    if _captured_without_event(evidence, attempts=0):
         return Verdict(False, f"{CAPTURED_EARLIER}, so it has not checked the two signatures. {RUN_AGAIN}")
-    first = seen.authorized[0] if seen.authorized else None
+    first = evidence.authorized[0] if evidence.authorized else None
     if first and first.ended_at and not first.is_delivered:
-        what = f"{_answer_words(first)} to an event that both secrets signed."
-        return Verdict(False, f"{what} Accept it if any v1 of the header matches one of your secrets.")
-    if first and seen.signatures < 2:
+        failure = f"{_answer_words(first)} to an event that both secrets signed."
+        return Verdict(False, f"{failure} Accept it if any v1 of the header matches one of your secrets.")
+    if first and evidence.signatures < 2:
         return Verdict(False, "Only one secret signed, because the old one was stopped. Run the case again.")
-    if gone := _no_capture_verdict(seen):
-        return gone
-    if not first or not first.ended_at or not seen.checkout.captured_at:
+    if verdict := _no_capture_verdict(evidence):
+        return verdict
+    if not first or not first.ended_at or not evidence.checkout.captured_at:
         return None
-    return _judge_single_capture(seen, since=max(first.ended_at, seen.checkout.captured_at))
+    return _judge_single_capture(evidence, since=max(first.ended_at, evidence.checkout.captured_at))
 
 
-def _judge_refused(seen: TrialEvidence) -> Verdict | None:
-    if gone := _no_capture_verdict(seen):
-        return gone
-    failed_at = seen.came_back_at
+def _judge_refused(evidence: TrialEvidence) -> Verdict | None:
+    if verdict := _no_capture_verdict(evidence):
+        return verdict
+    failed_at = evidence.refund_failed_at
     if failed_at is None:
         return None
-    if seen.asked_since(failed_at, "refund"):
+    if evidence.has_called_since(failed_at, "refund"):
         return PASSED
-    if seen.now - failed_at < LISTING_PERIOD:
+    if evidence.now - failed_at < LISTING_PERIOD:
         return None
-    what = "The refund failed, and your server did not read the order for ten minutes."
+    failure = "The refund failed, and your server did not read the order for ten minutes."
     return Verdict(
-        False, f"{what} No event reports it: list your checkouts by sort=updated_at every few minutes."
+        False, f"{failure} No event reports it: list your checkouts by sort=updated_at every few minutes."
     )
 
 
-def _judge_lost(seen: TrialEvidence) -> Verdict | None:
-    if gone := _no_capture_verdict(seen):
-        return gone
-    captured_at = seen.checkout.captured_at
+def _judge_lost(evidence: TrialEvidence) -> Verdict | None:
+    if verdict := _no_capture_verdict(evidence):
+        return verdict
+    captured_at = evidence.checkout.captured_at
     if captured_at is None:
         return None
-    if seen.asked_since(captured_at, "capture"):
+    if evidence.has_called_since(captured_at, "capture"):
         return PASSED
-    if seen.now - captured_at < LISTING_PERIOD:
+    if evidence.now - captured_at < LISTING_PERIOD:
         return None
-    what = "The capture's answer was lost, and your server never asked again. It does not know that the order is paid."
-    return Verdict(False, f"{what} Repeat the capture, or read the order.")
+    failure = "The capture's answer was lost, and your server never asked again."
+    remedy = "It does not know that the order is paid. Repeat the capture, or read the order."
+    return Verdict(False, f"{failure} {remedy}")
 
 
-def _judge_pledged(seen: TrialEvidence) -> Verdict | None:
-    if gone := _no_capture_verdict(seen):
-        return gone
-    captured_at = seen.checkout.captured_at
-    return _judge_single_capture(seen, since=captured_at) if captured_at else None
+def _judge_pledged(evidence: TrialEvidence) -> Verdict | None:
+    if verdict := _no_capture_verdict(evidence):
+        return verdict
+    captured_at = evidence.checkout.captured_at
+    return _judge_single_capture(evidence, since=captured_at) if captured_at else None
 
 
-_CASES: dict[str, Callable[[TrialEvidence], Verdict | None]] = {
+_JUDGES: dict[str, Callable[[TrialEvidence], Verdict | None]] = {
     "twice": _judge_twice,
     "retry": _judge_retry,
     "slow": _judge_slow,

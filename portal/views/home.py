@@ -35,11 +35,8 @@ def show_home(request: HttpRequest, membership: Membership) -> HttpResponse:
     period = period if period in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read_stats(membership.merchant, period, request.GET.get("currency", ""))
-        context = _charts(picture) | {
-            "needs": waiting.needs(),
-            "switch": PERIODS,
-            "span_words": PERIOD_WORDS[period],
-        }
+        context = _charts(picture) | {"needs": waiting.needs(), "switch": PERIODS}
+        context["span_words"] = PERIOD_WORDS[period]
     template = "portal/_pictures.html" if pages.is_part_requested(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
 
@@ -67,7 +64,7 @@ def _charts(picture: stats.Picture) -> dict[str, Any]:
 
 def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:
     now, before = picture.now, picture.before
-    median, median_before = now.hold(0.5), before.hold(0.5)
+    median, was = now.hold(0.5), before.hold(0.5)
     return [
         {
             "name": "Captured",
@@ -82,9 +79,7 @@ def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:
         {
             "name": "Hold to capture, median",
             "value": span(median) if median is not None else "–",
-            "note": f"was {span(median_before)}"
-            if median_before is not None
-            else _count_words(sum(now.hold_times), "capture"),
+            "note": f"was {span(was)}" if was is not None else _count_words(sum(now.hold_times), "capture"),
         },
         {
             "name": "Attempts answered 2xx",

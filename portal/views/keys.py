@@ -89,9 +89,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
             new_client = keys.create(membership, form.cleaned_data["name"], form.cleaned_data["scopes"])
             _record_action(request, membership, "key_created", new_client.client)
     except keys.ScopeNotAllowed as refusal:
-        form.add_error(
-            "scopes", f"{_allowed_roles(refusal)} may make a key with these scopes. Ask one of them."
-        )
+        form.add_error("scopes", f"{_roles_of(refusal)} may make a key with these scopes. Ask one of them.")
         return _show_errors(request, membership, form)
     except keys.TooManyKeys:
         form.add_error("name", TOO_MANY_KEYS)
@@ -99,7 +97,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show_secret_once(request, membership, new_client)
 
 
-def _allowed_roles(refusal: keys.ScopeNotAllowed) -> str:
+def _roles_of(refusal: keys.ScopeNotAllowed) -> str:
     """Return the roles that may take the refused action as the start of a sentence."""
     return f"Only an {' or '.join(role.label.lower() for role in refusal.roles)}"
 
@@ -132,7 +130,7 @@ def _report_refusals(request: HttpRequest) -> Iterator[None]:
         with access.or_404(), transaction.atomic(durable=True):
             yield
     except keys.ScopeNotAllowed as refusal:
-        pages.report_refusal(request, f"{_allowed_roles(refusal)} may change a key with these scopes.")
+        pages.report_refusal(request, f"{_roles_of(refusal)} may change a key with these scopes.")
     except keys.StillRotating:
         pages.report_refusal(request, "This key has two secrets already. Stop the old one first.")
 

@@ -23,9 +23,8 @@ MAX_SHOWN = 31  # about a month of daily payouts
 def newest_payouts(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[BalanceEntry]:
     """Return the merchant's newest payouts in the days of the filters, including returned payouts."""
     rows = BalanceEntry.objects.filter(merchant=merchant, kind=BalanceEntry.Kind.PAYOUT)
-    return search.filter_by_days(rows, merchant, filters, key="made_at").order_by("-made_at", "-pk")[
-        :MAX_SHOWN
-    ]
+    matching = search.filter_by_days(rows, merchant, filters, key="made_at")
+    return matching.order_by("-made_at", "-pk")[:MAX_SHOWN]
 
 
 def payout_row(row: BalanceEntry) -> dict[str, Any]:

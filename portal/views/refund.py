@@ -49,11 +49,8 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     if not order_page["can_refund"]:
         pages.report_refusal(request, _state_refusal(current_order.checkout))
         return redirect("portal_checkout", checkout_uuid)
-    context = (
-        order_page
-        | _step_context(current_order.checkout, form, values)
-        | {"story": timeline.timeline_page(current_order)}
-    )
+    step = _step_context(current_order.checkout, form, values)
+    context = order_page | step | {"story": timeline.timeline_page(current_order)}
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 

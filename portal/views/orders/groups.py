@@ -72,8 +72,8 @@ def _list_context(merchant: Merchant, chosen: str, checkouts: Sequence[Checkout]
     with timezone.override(ZoneInfo(merchant.time_zone)):
         picture = stats.read_stats(merchant, chosen)
         end = clock.now()
-        figures = groups.read_figures(merchant, picture.currency, picture.begin, end)
-        previous = groups.read_figures(
+        now = groups.read_figures(merchant, picture.currency, picture.begin, end)
+        before = groups.read_figures(
             merchant, picture.currency, picture.begin - (end - picture.begin), picture.begin
         )
         chart = charts.shares(groups.picture_of_shares(merchant, picture))
@@ -82,52 +82,48 @@ def _list_context(merchant: Merchant, chosen: str, checkouts: Sequence[Checkout]
             "days": charts.days_words(picture),
             "switch": PERIODS,
             "span_words": PERIOD_WORDS[chosen],
-            "figures": _list_figures(picture, figures, previous),
+            "figures": _list_figures(picture, now, before),
             "shares": chart,
-            "within": _within(merchant),
-            "ways": _ways(figures),
+            "within": _payment_times(merchant),
+            "ways": _split_figures(now),
             "rows": [_list_row(checkout) for checkout in checkouts],
         }
 
 
-def _list_figures(
-    picture: stats.Picture, figures: GroupFigures, previous: GroupFigures
-) -> list[dict[str, str]]:
-    rate, previous_rate = _percent(figures.paid, figures.shares), _percent(previous.paid, previous.shares)
-    share_split = _percent(figures.orders, figures.captured)
+def _list_figures(picture: stats.Picture, now: GroupFigures, before: GroupFigures) -> list[dict[str, str]]:
+    rate, previous_rate = _percent(now.paid, now.shares), _percent(before.paid, before.shares)
+    share_split = _percent(now.orders, now.captured)
     return [
         {
             "name": "Orders split",
-            "value": f"{figures.orders:,}",
-            "note": f"of {figures.captured:,} captured" + (f", {share_split}" if share_split else ""),
+            "value": f"{now.orders:,}",
+            "note": f"of {now.captured:,} captured" + (f", {share_split}" if share_split else ""),
         },
         {
             "name": "Mates paid",
-            "value": f"{figures.paid:,} of {figures.shares:,}",
+            "value": f"{now.paid:,} of {now.shares:,}",
             "note": f"{rate}, was {previous_rate}" if rate and previous_rate else rate,
         },
         {
             "name": "Came in from mates",
-            "value": money.display(figures.paid_amount, picture.currency),
-            "note": f"of {money.display(figures.share_amount, picture.currency)} asked",
+            "value": money.display(now.paid_amount, picture.currency),
+            "note": f"of {money.display(now.share_amount, picture.currency)} asked",
         },
         {
             "name": "Mates who opted in",
-            "value": f"{figures.opted_in:,}",
-            "note": f"{share} of those who paid"
-            if (share := _percent(figures.opted_in, figures.paid))
-            else "",
+            "value": f"{now.opted_in:,}",
+            "note": f"{share} of those who paid" if (share := _percent(now.opted_in, now.paid)) else "",
         },
     ]
 
 
-def _within(merchant: Merchant) -> dict[str, Any]:
+def _payment_times(merchant: Merchant) -> dict[str, Any]:
     times = groups.read_payment_times(merchant)
     median: timedelta | None = times["median"]
     return times | {"median": groups.wait_words(median) if median is not None else ""}
 
 
-def _ways(figures: GroupFigures) -> list[dict[str, str]]:
+def _split_figures(figures: GroupFigures) -> list[dict[str, str]]:
     counts = {"Equally": figures.equal, "Different amounts": figures.orders - figures.equal}
     return [
         {"name": name, "value": f"{count:,}", "note": _percent(count, figures.orders)}

@@ -39,7 +39,7 @@ class TestProgress:
         progress = checklist_page.checklist_with_cases(acme)
         names = [step.name for step in progress.steps] + [one.case.name for one in progress.cases]
         assert len(names) == len(set(names)) == progress.total == 13
-        assert progress.counted == ("five", "eight")
+        assert progress.count_words == ("five", "eight")
         assert "refund" in names, "a case of its own does not hide a step"
         assert {"twice", "rotate"} < set(CASES) == {one.case.name for one in progress.cases}
 
