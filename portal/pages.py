@@ -130,7 +130,7 @@ def report_refusal(request: HttpRequest, sentence: str) -> None:
 
 def frame_context(membership: Membership, here: str, waiting: WaitingItems) -> dict[str, Any]:
     """Return the frame's context: merchant, menu with counts of waiting items, and the person's rights."""
-    counts = waiting.counts()
+    counts = waiting.menu_counts()
     return {
         "merchant": membership.merchant,
         "membership": membership,

@@ -1,1 +1,1 @@
-"""The home page: what needs the merchant's attention, figures, charts, the integration checklist."""
+"""The home page: tasks for the merchant, figures, charts, the integration checklist."""

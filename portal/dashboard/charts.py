@@ -1,7 +1,7 @@
-"""Charts as SVG, without script or inline style.
+"""Charts as SVG, without scripts or inline styles.
 
-Horizontal positions are in percent, vertical positions in pixels. The template writes the vertical positions
-in multiples of the font size, so that a chart has room for larger text.
+Horizontal positions are in percent, and vertical positions are in pixels. The template converts the vertical
+positions to multiples of the font size, so that a chart has room for larger text.
 """
 
 import math
@@ -18,9 +18,9 @@ from portal.templatetags.portal import span
 HEIGHT = 132  # pixels of the area for bars
 TOP = 22  # pixels above the bars, for the numbers
 LINE_TOP = TOP  # the line chart is as high as the bar chart next to it
-HALF = 46  # pixels of the area above the middle line, and of the area below it
-LONGEST = 120.0  # seconds of a hold
-SHORTEST = 0.3
+HALF = 46  # pixels of the area above the middle line, and also of the area below it
+LONGEST = 120.0  # seconds of a hold, the end of the scale
+SHORTEST = 0.3  # seconds, the start of the scale
 MARKS = ((0.3, "≤ 0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
 EXTRA_MARKS = (1, 10, 30)  # seconds
 
@@ -38,9 +38,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Label:
-    """A text at a position. `anchor` says whether the text starts, ends or is centred there.
+    """A text at a position. The text starts or ends at the position, or is centred there, depending on `anchor`.
 
-    A label with `is_extra` is hidden if the chart has no room for it, because it is narrow or its text is large.
+    A label with `is_extra` is hidden if the chart is too narrow or the text is too large.
     """
 
     x: float
@@ -75,31 +75,32 @@ class Chart:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """Return one SVG path for each kind of bar. A coordinate system that is 100 wide is assumed.
+        """An SVG path for each kind of bar, in a coordinate system that is 100 wide.
 
-        Drawing each bar with a separate element would make the template slow.
+        A separate element for each bar would make the template slow.
         """
-        drawn: dict[str, list[str]] = {}
+        rectangles_by_kind: dict[str, list[str]] = {}
         for bar in self.bars:
-            around = f"M{bar.x} {bar.y}h{bar.width}v{bar.height}h-{bar.width}z"
-            drawn.setdefault(bar.kind, []).append(around)
-        return [(kind, "".join(rectangles)) for kind, rectangles in drawn.items()]
+            rectangle = f"M{bar.x} {bar.y}h{bar.width}v{bar.height}h-{bar.width}z"
+            rectangles_by_kind.setdefault(bar.kind, []).append(rectangle)
+        return [(kind, "".join(rectangles)) for kind, rectangles in rectangles_by_kind.items()]
 
 
-def outcomes(picture: Picture) -> Chart:
+def outcome_chart(picture: Picture) -> Chart:
     """Return the chart of ended holds by day or hour.
 
-    Each bar shows the captured holds at the bottom, above them the cancelled ones, and then the lapsed ones.
+    Each bar has the captured holds at the bottom, the cancelled holds in the middle, and the lapsed holds at the
+    top.
     """
     slots = picture.slots
     maximum = max((slot.total for slot in slots), default=0)
     highest = max(slots, key=lambda slot: slot.total)
     bars, labels = [], []
     width = 100 / len(slots)
-    for place, slot in enumerate(slots):
-        bars += (stack := _stack(slot, place * width, width, maximum))
+    for index, slot in enumerate(slots):
+        bars += (stack := _stack(slot, index * width, width, maximum))
         if slot.total and (len(slots) <= 10 or slot is highest):
-            x = _round(place * width + width / 2)
+            x = _round(index * width + width / 2)
             top = _round(stack[-1].y - 6)
             labels.append(Label(x, top, f"{slot.total:,}", _anchor(x), "strong", slot is not highest))
     total = sum(slot.total for slot in slots)
@@ -113,17 +114,17 @@ def outcomes(picture: Picture) -> Chart:
     )
 
 
-def shares(picture: Picture) -> Chart:
-    """Return the chart of shares by day or hour: paid ones at the bottom, the others above them.
+def share_chart(picture: Picture) -> Chart:
+    """Return the chart of shares by day or hour. Each bar has the paid shares at the bottom, the others above.
 
     In the picture's slots, the paid shares count as captured, and the others as cancelled.
     """
-    asked, paid = sum(slot.total for slot in picture.slots), sum(slot.captured for slot in picture.slots)
+    total, paid = sum(slot.total for slot in picture.slots), sum(slot.captured for slot in picture.slots)
     return replace(
-        outcomes(picture),
+        outcome_chart(picture),
         heading=("", "Paid", "Not paid yet, or ended"),
         rows=_table(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}"]),
-        sentence=f"{asked:,} shares: {paid:,} paid.",
+        sentence=f"{total:,} shares: {paid:,} paid.",
     )
 
 
@@ -138,24 +139,24 @@ def _stack(slot: Slot, x: float, width: float, maximum: int) -> list[Bar]:
     return bars
 
 
-def volume(picture: Picture) -> Chart:
+def volume_chart(picture: Picture) -> Chart:
     """Return the chart of the captured amount by day or hour: a line with a label at its highest point."""
     amounts = [slot.captured_amount for slot in picture.slots]
     maximum = max(amounts, default=0)
     ceiling = _round_up(maximum)
     width = 100 / len(amounts)
-    places = [
-        (place * width + width / 2, LINE_TOP + HEIGHT - (amount / ceiling * HEIGHT if ceiling else 0))
-        for place, amount in enumerate(amounts)
+    positions = [
+        (index * width + width / 2, LINE_TOP + HEIGHT - (amount / ceiling * HEIGHT if ceiling else 0))
+        for index, amount in enumerate(amounts)
     ]
     dots = []
     if maximum:
-        x, y = places[amounts.index(maximum)]
+        x, y = positions[amounts.index(maximum)]
         dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), _side(x)))
     return Chart(
         labels=_labels_below(picture, LINE_TOP + HEIGHT + 18),
         lines=list(_grid_lines(ceiling, picture.currency)) if maximum else [],
-        points=" ".join(f"{_round(x)},{_round(y)}" for x, y in places),
+        points=" ".join(f"{_round(x)},{_round(y)}" for x, y in positions),
         dots=dots,
         heading=("", "Captured"),
         rows=_table(picture, lambda slot: [money.display(slot.captured_amount, picture.currency)]),
@@ -165,13 +166,13 @@ def volume(picture: Picture) -> Chart:
 
 
 def _grid_lines(ceiling: int, currency: str) -> Iterator[Line]:
-    """Yield a line at the top of the picture and one at half its height, each with its amount."""
+    """Yield a line at the top of the chart and a line at half its height, each with its amount."""
     for share in (1.0, 0.5):
         value = money.display(int(ceiling * share), currency)
         yield Line(_round(LINE_TOP + HEIGHT - HEIGHT * share), value.removesuffix(".00"))
 
 
-def holds(picture: Picture) -> Chart:
+def hold_chart(picture: Picture) -> Chart:
     """Return the chart of times from hold to capture: median, 95 % and 99 % on a logarithmic scale."""
     now = picture.now
     median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
@@ -201,21 +202,22 @@ def holds(picture: Picture) -> Chart:
 def _scale_labels() -> list[Label]:
     """Return the labels of the scale.
 
-    The first label begins at the left edge, so that it does not touch the second one in a narrow picture.
+    The first label begins at the left edge. Otherwise it would touch the second label in a narrow chart.
     """
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
-        Label(_scale(at), 98, words, _anchor(_scale(at)), is_extra=at in EXTRA_MARKS) for at, words in longer
+        Label(_scale(seconds), 98, words, _anchor(_scale(seconds)), is_extra=seconds in EXTRA_MARKS)
+        for seconds, words in longer
     ]
 
 
-def attempts(picture: Picture) -> Chart:
-    """Return the chart of delivery attempts: those answered 2xx above the line, failed ones below it."""
+def attempt_chart(picture: Picture) -> Chart:
+    """Return the chart of delivery attempts: delivered attempts above the middle line, failed ones below it."""
     maximum = max((max(slot.delivered, slot.failed) for slot in picture.slots), default=0)
     width = 100 / len(picture.slots)
     bars = []
-    for place, slot in enumerate(picture.slots):
-        x = place * width + width * 0.15
+    for index, slot in enumerate(picture.slots):
+        x = index * width + width * 0.15
         if slot.delivered:
             height = max(2.0, slot.delivered / maximum * HALF)
             bars.append(_bar(x, 16 + HALF - height, width * 0.7, height, "2"))
@@ -233,7 +235,7 @@ def attempts(picture: Picture) -> Chart:
 
 
 def _answer_sentence(picture: Picture) -> str:
-    """Return how fast the endpoint answered, as a sentence."""
+    """Return a sentence about the endpoint's response times."""
     median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
     if median is None or p95 is None:
         return "No deliveries."
@@ -267,12 +269,12 @@ def _anchor(x: float) -> str:
 
 
 def _side(x: float) -> str:
-    """Return the anchor of a long label: it extends to the side that has more room."""
+    """Return the anchor with which a long label extends to the side with more room."""
     return "start" if x < 34 else "end" if x > 66 else "middle"
 
 
 def _round_up(maximum: int) -> int:
-    """Return a round number that is at least the maximum, and half of which is also round."""
+    """Return a round number that is at least the maximum. Half of the number is also round."""
     if maximum <= 0:
         return 0
     size = 10 ** math.floor(math.log10(maximum))
@@ -282,27 +284,27 @@ def _round_up(maximum: int) -> int:
 def _labels_below(picture: Picture, y: float) -> list[Label]:
     """Return the labels under a chart, each centred under its slot.
 
-    For 7 days every day has a label, for 30 days every seventh day, and for 24 hours every sixth hour. The
-    last slot always has a label: "now" or "today". For 30 days and 24 hours, it ends at the right edge. Every
-    second label before it is extra.
+    In a range of 7 days, each day has a label. In 30 days, each seventh day has a label, and in 24 hours, each
+    sixth hour. The last slot always has the label "now" or "today". In ranges of 30 days and 24 hours, this label
+    ends at the right edge. Every second label before it is extra.
     """
-    every, words = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
-    last = "now" if picture.range == "24h" else "today"
+    step, date_form = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
+    last_text = "now" if picture.range == "24h" else "today"
     width = 100 / len(picture.slots)
-    shown: list[Label] = []
-    for place, slot in list(enumerate(picture.slots))[::-every]:
-        is_last = place == len(picture.slots) - 1
-        named = last if is_last else date_format(slot.begin, words)
-        at_end = is_last and every > 1
-        x, anchor = (100.0, "end") if at_end else (_round(place * width + width / 2), "middle")
-        shown.append(Label(x, y, named, anchor, is_extra=len(shown) % 2 == 1))
-    return shown[::-1]
+    labels: list[Label] = []
+    for index, slot in list(enumerate(picture.slots))[::-step]:
+        is_last = index == len(picture.slots) - 1
+        text = last_text if is_last else date_format(slot.begin, date_form)
+        is_at_edge = is_last and step > 1
+        x, anchor = (100.0, "end") if is_at_edge else (_round(index * width + width / 2), "middle")
+        labels.append(Label(x, y, text, anchor, is_extra=len(labels) % 2 == 1))
+    return labels[::-1]
 
 
 def _table(picture: Picture, cells: Callable[[Slot], list[str]]) -> list[tuple[str, ...]]:
     """Return a row for each slot: its name, and its cells."""
-    words = "j M, H:i" if picture.range == "24h" else "D j M"
-    return [(date_format(slot.begin, words), *cells(slot)) for slot in picture.slots]
+    date_form = "j M, H:i" if picture.range == "24h" else "D j M"
+    return [(date_format(slot.begin, date_form), *cells(slot)) for slot in picture.slots]
 
 
 def _bar(x: float, y: float, width: float, height: float, kind: str) -> Bar:

@@ -20,8 +20,8 @@ from portal.models import ApiClient
 from portal.trials.made_orders import MADE_PREFIX
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
-LATEST = 5000  # the number of latest attempts that are searched
-MAX_EXAMINED = 100  # the maximum number of matching attempts that are examined
+LATEST = 5000  # the number of latest attempts to search
+MAX_EXAMINED = 100  # the maximum number of matching attempts to examine
 ROTATIONS = 5
 DOCS = "/api/docs"
 MAKE_KEY = "/portal/keys#new-title"
@@ -38,7 +38,7 @@ DOC_ANCHORS = {  # the section of the documentation about each step
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the integration, and how to do it. `at` is when it was done, or None if that is unknown."""
+    """A step of the integration, with instructions. `at` is the time of its completion, or None if it is unknown."""
 
     name: str
     title: str
@@ -50,12 +50,12 @@ class Step:
 
     @property
     def is_for_developers(self) -> bool:
-        """Return whether the step changes webhooks or makes a key, which not every role may do."""
+        """Whether the step changes webhooks or makes a key. Not every role may do this."""
         return self.address.startswith(("/portal/webhooks", MAKE_KEY))
 
     @property
-    def read_at(self) -> str:
-        """Return the address of the step's documentation."""
+    def docs_url(self) -> str:
+        """The address of the step's documentation."""
         return f"{DOCS}#{DOC_ANCHORS[self.name]}"
 
 
@@ -67,14 +67,14 @@ def has_captured(merchant: Merchant) -> bool:
 def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
     """Return the merchant's steps in their order.
 
-    `is_paid` says whether the merchant has captured an order. It is looked up if the caller passes None.
+    `is_paid` is true if the merchant has captured an order. If it is None, the function looks it up.
     """
-    made_at, tested_at = _made_at(merchant), _tested_at(merchant)
-    token_at = _adjust_time(min, _token_at(merchant), made_at)
+    created_at, tested_at = _created_at(merchant), _tested_at(merchant)
+    token_at = _adjust_time(min, _token_at(merchant), created_at)
     is_paid = has_captured(merchant) if is_paid is None else is_paid
-    captured_at = _adjust_time(max, _captured_at(merchant) if is_paid else None, made_at)
+    captured_at = _adjust_time(max, _captured_at(merchant) if is_paid else None, created_at)
     refunded_at = _adjust_time(max, _refunded_at(merchant), captured_at)
-    twice_at, rotated_at = _taken_twice_at(merchant), _rotated_at(merchant)
+    repeated_at, rotated_at = _repeated_at(merchant), _rotated_at(merchant)
     return [
         Step(
             "token",
@@ -89,8 +89,8 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
             "checkout",
             "Create a checkout",
             "Send an order. Then send its customer to the checkout_url in the response.",
-            made_at,
-            made_at is not None,
+            created_at,
+            created_at is not None,
             f"{DOCS}#create_checkout",
             "Read how",
         ),
@@ -117,8 +117,8 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
             "twice",
             "Handle an event twice",
             "Open a delivered checkout.authorized and send it again. Your endpoint answers 2xx and captures once.",
-            twice_at,
-            twice_at is not None,
+            repeated_at,
+            repeated_at is not None,
             "/portal/deliveries?event_type=checkout.authorized&outcome=delivered",
             "Choose one",
         ),
@@ -144,18 +144,18 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
 
 
 def _adjust_time(
-    which: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
+    choose: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
 ) -> datetime | None:
-    """Return the earlier (`which` is min) or later (max) of a step's time `at` and another step's time.
+    """Return the earlier (`choose` is min) or later (`choose` is max) of a step's time and another step's time.
 
-    Without this correction, a step could seem to be done before the previous step, because old tokens are
-    deleted, and the sandbox moves orders into the past.
+    Old tokens are deleted, and the sandbox moves orders into the past. Without this correction, a step could
+    therefore seem to be done before the previous step.
     """
-    return which(at, other) if at and other else at
+    return choose(at, other) if at and other else at
 
 
 def _token_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest stored token was made, or when a key was last used if no token is stored."""
+    """Return the time at which the oldest stored token was made. Without tokens, return a key's last use."""
     oldest = AccessToken.objects.filter(application__merchant=merchant).order_by("created").first()
     if oldest is not None:
         return cast("datetime", oldest.created)
@@ -163,11 +163,11 @@ def _token_at(merchant: Merchant) -> datetime | None:
     return cast("datetime | None", used["at"])
 
 
-def _made_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest order was made with a key, according to its id.
+def _created_at(merchant: Merchant) -> datetime | None:
+    """Return the time at which the merchant's oldest order was created, according to its id.
 
-    The id still has the true time after the sandbox has moved the order into the past. Orders that the
-    sandbox makes do not count.
+    The id keeps the true time after the sandbox has moved the order into the past. Orders that the sandbox
+    makes do not count.
     """
     rows = Checkout.objects.filter(merchant=merchant).exclude(merchant_order_id__startswith=MADE_PREFIX)
     oldest = rows.order_by("created_at", "pk").values_list("pk", flat=True).first()
@@ -175,83 +175,88 @@ def _made_at(merchant: Merchant) -> datetime | None:
 
 
 def _captured_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest of the captured orders was captured."""
+    """Return the time of capture of the oldest captured order."""
     rows = Checkout.objects.filter(merchant=merchant, status__in=PAID).order_by("created_at", "pk")
     return rows.values_list("captured_at", flat=True).first()
 
 
 def _refunded_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest of the settled refunds was settled."""
+    """Return the time at which the oldest settled refund was settled."""
     rows = Refund.objects.filter(merchant=merchant, status=Refund.Status.SETTLED).order_by("created_at", "pk")
     return rows.values_list("settled_at", flat=True).first()
 
 
 def _tested_at(merchant: Merchant) -> datetime | None:
-    answered = _delivered_attempts(merchant, EventType.TEST)
-    return Attempt.objects.filter(pk__in=answered).aggregate(at=Min("ended_at"))["at"] if answered else None
+    attempt_ids = _delivered_attempts(merchant, EventType.TEST)
+    if not attempt_ids:
+        return None
+    first = Attempt.objects.filter(pk__in=attempt_ids).aggregate(at=Min("ended_at"))
+    return cast("datetime | None", first["at"])
 
 
-def _delivered_attempts(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
-    """Return the ids of at most MAX_EXAMINED recent attempts for events of this type that were answered 2xx.
+def _delivered_attempts(merchant: Merchant, event_type: EventType, *, is_resent: bool = False) -> list[UUID]:
+    """Return the ids of at most MAX_EXAMINED recent attempts for this event type that were answered 2xx.
 
-    With `again`, return only attempts that a person asked for.
+    With `is_resent`, return only attempts that a person requested.
     """
     statement = statements.compose_answered_attempts(
-        event_type, latest=LATEST, found=MAX_EXAMINED, is_resent=again
+        event_type, latest=LATEST, found=MAX_EXAMINED, is_resent=is_resent
     )
-    return [found for (found,) in queries.rows(statement, {"merchant": merchant.pk})]
+    return [attempt_id for (attempt_id,) in queries.rows(statement, {"merchant": merchant.pk})]
 
 
-def _taken_twice_at(merchant: Merchant) -> datetime | None:
-    """Return the time of the earliest attempt that shows that the merchant handles an event twice, or None.
+def _repeated_at(merchant: Merchant) -> datetime | None:
+    """Return the time of the earliest attempt that shows that the merchant handles a repeated event, or None.
 
     The attempt sent a checkout.authorized again after its order was captured, and was answered 2xx. An
     earlier attempt of the same event had also been answered 2xx.
     """
-    # A delivered event is sent again only if a person asks for it.
-    asked_for = _delivered_attempts(merchant, EventType.AUTHORIZED, again=True)
-    if not asked_for:
+    # A delivered event is sent again only if a person requests it.
+    attempt_ids = _delivered_attempts(merchant, EventType.AUTHORIZED, is_resent=True)
+    if not attempt_ids:
         return None
-    again = list(Attempt.objects.filter(pk__in=asked_for).prefetch_related("delivery__event"))
-    deliveries = {attempt.delivery_id for attempt in again}
-    ids = partitions.id_range_of(*deliveries)
-    delivered = Attempt.objects.filter(delivery__in=deliveries, pk__range=ids, is_delivered=True)
+    resends = list(Attempt.objects.filter(pk__in=attempt_ids).prefetch_related("delivery__event"))
+    deliveries = {attempt.delivery_id for attempt in resends}
+    id_range = partitions.id_range_of(*deliveries)
+    delivered = Attempt.objects.filter(delivery__in=deliveries, pk__range=id_range, is_delivered=True)
     numbers = delivered.values("delivery").annotate(first=Min("number"))
-    first = dict(numbers.values_list("delivery", "first"))
-    captured = Change.objects.filter(
-        checkout__in={attempt.delivery.event.checkout_uuid for attempt in again},
+    first_numbers = dict(numbers.values_list("delivery", "first"))
+    captures = Change.objects.filter(
+        checkout__in={attempt.delivery.event.checkout_uuid for attempt in resends},
         origin=Status.AUTHORIZED,
         to=Status.CAPTURED,
     )
-    captured_at: dict[UUID | None, datetime] = dict(captured.values_list("checkout", "created_at"))
-    second = (
+    captured_at: dict[UUID | None, datetime] = dict(captures.values_list("checkout", "created_at"))
+    times = (
         attempt.started_at
-        for attempt in again
-        if attempt.number > first[attempt.delivery_id]
+        for attempt in resends
+        if attempt.number > first_numbers[attempt.delivery_id]
         and (at := captured_at.get(attempt.delivery.event.checkout_uuid)) is not None
         and at < attempt.started_at
     )
-    return min(second, default=None)
+    return min(times, default=None)
 
 
 def _rotated_at(merchant: Merchant) -> datetime | None:
-    """Return when an attempt was answered 2xx while two secrets signed; None if never."""
+    """Return the time of an attempt that was answered 2xx while two secrets signed, or None."""
     secrets = SigningSecret.objects.filter(subscription__merchant=merchant).order_by("-created_at")
     newest_first = list(secrets.select_related("subscription")[: ROTATIONS + 1])
     for newer, older in pairwise(newest_first):
         if newer.subscription_id != older.subscription_id or older.expires_at is None:
             continue
-        both = Attempt.objects.filter(
+        attempts = Attempt.objects.filter(
             merchant=merchant,
             started_at__gte=newer.created_at,
             started_at__lt=older.expires_at,
             is_delivered=True,
         )
-        sent = list(both.order_by("started_at", "pk").values_list("delivery", "started_at")[:MAX_EXAMINED])
-        deliveries = Delivery.objects.filter(
-            pk__in={delivery for delivery, _ in sent}, subscription=newer.subscription_id
+        sent_attempts = list(
+            attempts.order_by("started_at", "pk").values_list("delivery", "started_at")[:MAX_EXAMINED]
         )
-        its_own = set(deliveries.values_list("pk", flat=True))
-        if its_own:
-            return next(at for delivery, at in sent if delivery in its_own)
+        deliveries = Delivery.objects.filter(
+            pk__in={delivery for delivery, _ in sent_attempts}, subscription=newer.subscription_id
+        )
+        delivery_ids = set(deliveries.values_list("pk", flat=True))
+        if delivery_ids:
+            return next(at for delivery, at in sent_attempts if delivery in delivery_ids)
     return None

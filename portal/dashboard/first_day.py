@@ -1,6 +1,6 @@
 """The home page until a merchant's first capture: the steps, and an example request for the next step.
 
-The merchant can run the request without changes. Rule portal.first_day.
+A merchant's developer can run the request without changes. Rule portal.first_day.
 """
 
 import json
@@ -34,10 +34,10 @@ TOKEN_FILTER = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 class FirstDay:
     """The data of the home page until the first capture.
 
-    `request` is the example request for the `next` step, or "" if the step is done on a page of the portal, or
-    needs a key that the merchant does not have yet.
-    `total` is the number of steps and of the checklist's cases, and `done` is how many of them are done.
-    `cases` is the number of cases.
+    `request` is the example request for the `next` step. It is "" if the step needs no request, or if it needs a
+    key and the merchant has no key yet.
+    `cases` is the number of the checklist's cases. `total` is the number of steps and cases, and `done` is the
+    number of completed ones.
     """
 
     steps: Sequence[Step]
@@ -78,7 +78,7 @@ def first_day_of(merchant: Merchant) -> FirstDay:
 
 
 def _with_key(step: Step) -> Step:
-    """Return the step of the token for a merchant without a key: it first makes a key. Return others unchanged."""
+    """Add the creation of a key to the step of the token. Return other steps unchanged."""
     if step.name != "token":
         return step
     return replace(
@@ -87,7 +87,7 @@ def _with_key(step: Step) -> Step:
 
 
 def _request_example(merchant: Merchant, name: str, key: ApiClient | None) -> str:
-    """Return the shell command for a step's request. It has variables for values that we do not know."""
+    """Return the shell command for a step's request, or "". It has shell variables for values we do not know."""
     if name == "token":
         return _token_request(key.client_id) if key else ""
     if name == "checkout":
@@ -96,12 +96,12 @@ def _request_example(merchant: Merchant, name: str, key: ApiClient | None) -> st
 
 
 def _token_request(client_id: str) -> str:
-    facts = (
+    body = (
         f'{{\\"grant_type\\": \\"client_credentials\\", \\"client_id\\": \\"{client_id}\\",'
         ' \\"client_secret\\": \\"$CLIENT_SECRET\\"}'
     )
-    asked = f'curl -s {settings.BASE_URL}/oauth/token {JSON} \\\n  -d "{facts}"'
-    return f"TOKEN=$({asked} \\\n  | {TOKEN_FILTER})"
+    request = f'curl -s {settings.BASE_URL}/oauth/token {JSON} \\\n  -d "{body}"'
+    return f"TOKEN=$({request} \\\n  | {TOKEN_FILTER})"
 
 
 def _checkout_request(merchant: Merchant) -> str:
@@ -128,7 +128,7 @@ def _checkout_request(merchant: Merchant) -> str:
 
 
 def _capture_request(merchant: Merchant) -> str:
-    """Return a request that captures the newest held order, or one with a variable if no order is held."""
+    """Return a request that captures the newest held order. If no order is held, it has a variable for the id."""
     held = (
         Checkout.objects.filter(merchant=merchant, status=Status.AUTHORIZED).order_by("-created_at").first()
     )

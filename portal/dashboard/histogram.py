@@ -1,4 +1,4 @@
-"""Histograms of durations: counts in slots that grow by a constant factor, good enough for percentiles."""
+"""Histograms of durations. Their slots grow by a constant factor, which is precise enough for percentiles."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ SLOTS = 60
 class Scale:
     """A logarithmic scale of SLOTS slots from the duration `low` to the duration `high`.
 
-    A duration below `low` is counted in the first slot, and one above `high` in the last slot.
+    A duration below `low` is counted in the first slot, and a duration above `high` in the last slot.
     """
 
     low: float
     high: float
 
-    def counted(self, slots: Iterable[int]) -> list[int]:
-        """Return how often each slot of the scale occurs in `slots`."""
+    def count_slots(self, slots: Iterable[int]) -> list[int]:
+        """Return the number of occurrences of each slot of the scale in `slots`."""
         counts = [0] * SLOTS
         for slot in slots:
             counts[min(max(slot, 0), SLOTS - 1)] += 1
@@ -31,17 +31,17 @@ class Scale:
         total = sum(counts)
         if not total:
             return None
-        wanted, passed = share * total, 0
+        target, below = share * total, 0
         for slot, count in enumerate(counts):
-            if count and passed + count >= wanted:
-                inside = (wanted - passed) / count
-                return float(self.low * (self.high / self.low) ** ((slot + inside) / SLOTS))
-            passed += count
+            if count and below + count >= target:
+                fraction = (target - below) / count
+                return float(self.low * (self.high / self.low) ** ((slot + fraction) / SLOTS))
+            below += count
         return self.high
 
     @property
     def sql(self) -> str:
-        """The SQL expression for a duration's slot. Its `{value}` must be replaced by the duration."""
+        """The SQL expression for a duration's slot. The caller replaces `{value}` in it by the duration."""
         logarithm = f"ln(greatest(({{value}})::float8, {self.low}))"
         return f"width_bucket({logarithm}, ln({self.low}), ln({self.high}), {SLOTS}) - 1"
 

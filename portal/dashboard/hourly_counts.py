@@ -1,7 +1,7 @@
-"""The home page's figures by hour, counted by a pump so that no page has to count them.
+"""The home page's figures by hour. A pump counts them, so that no page has to.
 
-The rows of an hour are the rows whose id was made in that hour. The figures are final soon after the hour's
-end, and counting an hour again gives the same result.
+A row belongs to the hour in which its id was made. The figures are final soon after the hour's end. If an hour
+is counted again, the result is the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,10 +19,8 @@ from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour
 
 HOUR = timedelta(hours=1)
-COMMIT_DELAY = timedelta(minutes=5)  # how long after the end of an hour its last rows can still be committed
-MAX_LOOK_BACK = timedelta(
-    days=62
-)  # how far back hours are counted: twice the longest range, and two days more
+COMMIT_DELAY = timedelta(minutes=5)  # the last rows of an hour can be committed this long after its end
+MAX_LOOK_BACK = timedelta(days=62)  # hours before this are not counted: twice the longest range, and two days
 
 
 class _Payments(NamedTuple):
@@ -56,18 +54,18 @@ class _Deliveries(NamedTuple):
 
 
 def catch_up(now: datetime) -> int:
-    """Count the hours that can have changed since the last call. Return the number of these hours."""
+    """Count the hours that might have changed since the last call. Return the number of these hours."""
     hours = list(_open_hours(now))
     for hour in hours:
-        count(hour)
+        count_hour(hour)
     return len(hours)
 
 
 def _open_hours(now: datetime) -> Iterator[datetime]:
     """Yield the hours to count, up to the current hour.
 
-    The first hour is the last counted one, because it was not over then. In the first five minutes of an
-    hour, the previous hour is also counted again.
+    The first of them is the last counted hour, because it was not over when it was counted. In the first five
+    minutes of an hour, the previous hour is also counted again.
     """
     # Hours after `now` are ignored. They exist if the clock was ahead when they were counted.
     counted = [
@@ -82,10 +80,10 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
         hour += HOUR
 
 
-def count(hour: datetime) -> None:
-    """Count one hour for all merchants, and replace earlier counts of it."""
+def count_hour(hour: datetime) -> None:
+    """Count one hour for all merchants. Earlier counts of the hour are replaced."""
     ends_at = hour + HOUR
-    span = {
+    parameters = {
         "begins_at": hour,
         "ends_at": ends_at,
         "first": clock.first_id(hour),
@@ -94,22 +92,22 @@ def count(hour: datetime) -> None:
     with transaction.atomic(durable=True):
         payments = [
             PaymentHour(
-                **row._asdict() | {"hour": hour, "hold_times": HOLD_SECONDS.counted(row.hold_times or ())}
+                **row._asdict() | {"hour": hour, "hold_times": HOLD_SECONDS.count_slots(row.hold_times or ())}
             )
-            for row in map(_Payments._make, queries.rows(statements.COUNT_PAYMENTS, span))
+            for row in map(_Payments._make, queries.rows(statements.COUNT_PAYMENTS, parameters))
         ]
         _write(PaymentHour, payments, ["merchant", "hour", "currency"])
         deliveries = [
             DeliveryHour(
-                **row._asdict() | {"hour": hour, "durations": ANSWER_MS.counted(row.durations or ())}
+                **row._asdict() | {"hour": hour, "durations": ANSWER_MS.count_slots(row.durations or ())}
             )
-            for row in map(_Deliveries._make, queries.rows(statements.COUNT_DELIVERIES, span))
+            for row in map(_Deliveries._make, queries.rows(statements.COUNT_DELIVERIES, parameters))
         ]
         _write(DeliveryHour, deliveries, ["merchant", "hour"])
 
 
 def _write(model: Any, rows: list[Any], key: list[str]) -> None:
-    """Insert or update the rows, always in the same order, so that two pumps never deadlock."""
+    """Insert or update the rows in a fixed order, so that two pumps never deadlock."""
     facts = [field.name for field in model._meta.concrete_fields if field.name not in (*key, "id")]
     ordered = sorted(rows, key=lambda row: (row.merchant_id.int, getattr(row, "currency", "")))
     model.objects.bulk_create(

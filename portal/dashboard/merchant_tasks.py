@@ -21,13 +21,13 @@ from portal.templatetags.portal import deadline, when
 from webhooks import resending
 from webhooks.models import Delivery, Endpoint
 
-MAXIMUM = 1000  # a larger number of rows is shown as "more than 1,000"
+MAXIMUM = 1000  # pages show a larger number of rows as "more than 1,000"
 LOOK_BACK = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class MerchantTask:
-    """A task of the merchant: what happened, what to do, and the page on which to do it."""
+    """A task of the merchant: the problem, the remedy, and the page on which to apply it."""
 
     icon: str
     tone: str
@@ -38,28 +38,28 @@ class MerchantTask:
 
 
 def parked_deliveries(merchant: Merchant) -> QuerySet[Delivery]:
-    """Return the deliveries that were parked in the last seven days and that the merchant can still act on.
+    """Return the deliveries that were parked in the last seven days and are still useful to the merchant.
 
-    Deliveries that a person closed are left out, and those whose hold has ended, and test events.
+    Closed deliveries, deliveries about holds that have ended, and test events are left out.
     """
     rows = resending.parked_deliveries(merchant).filter(ended_at__gte=Now() - LOOK_BACK)
     return rows.exclude(resending.HOLD_IS_OVER)
 
 
-def failed_refunds(**of: Any) -> QuerySet[Refund]:
-    """Return the failed refunds that match `of` and whose checkout has no pending or settled refund.
+def failed_refunds(**conditions: Any) -> QuerySet[Refund]:
+    """Return the failed refunds that match the conditions and whose checkout has no pending or settled refund.
 
     Refunds that settled and were returned later are left out, because operators resolve them.
     """
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
-    failed = Refund.objects.filter(~Exists(tried_again), status=Refund.Status.FAILED, **of)
+    failed = Refund.objects.filter(~Exists(tried_again), status=Refund.Status.FAILED, **conditions)
     return failed.exclude(checkout__status=Status.REFUNDED)
 
 
-def returned_refunds(**of: Any) -> QuerySet[Refund]:
-    """Return the refunds that match `of`, that were returned after they were settled, and that are still owed."""
+def returned_refunds(**conditions: Any) -> QuerySet[Refund]:
+    """Return the refunds that match the conditions, were returned after they settled, and are still owed."""
     return Refund.objects.filter(
-        status=Refund.Status.FAILED, settled_at__isnull=False, checkout__status=Status.REFUNDED, **of
+        status=Refund.Status.FAILED, settled_at__isnull=False, checkout__status=Status.REFUNDED, **conditions
     )
 
 
@@ -72,7 +72,7 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
 
 
 def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
-    """Return the merchant's open disputes, the one with the next deadline for evidence first.
+    """Return the merchant's open disputes, sorted by the deadline for evidence.
 
     Disputes whose deadline has passed are last.
     """
@@ -116,12 +116,12 @@ class WaitingItems:
 
     @cached_property
     def holds(self) -> list[tuple[int, str]]:
-        """The amount (minor units) and currency of each lost hold."""
+        """The amount in minor units and the currency of each lost hold."""
         return list(lost_holds(self.merchant).values_list("amount", "currency")[: MAXIMUM + 1])
 
     @cached_property
     def has_lost_holds(self) -> bool:
-        """Whether there are lost holds. The menu of every page needs this, but not the amounts in `holds`."""
+        """Whether there are lost holds. The menu of every page needs only this fact, not the amounts in `holds`."""
         return lost_holds(self.merchant).exists()
 
     @cached_property
@@ -129,12 +129,12 @@ class WaitingItems:
         """The open disputes, the most urgent first."""
         return list(open_disputes(self.merchant).select_related("payment")[: MAXIMUM + 1])
 
-    def counts(self) -> dict[str, int]:
+    def menu_counts(self) -> dict[str, int]:
         """Return the counts that the menu shows, by the URL name of the menu entry.
 
         The home page's count is the number of kinds of problems.
         """
-        things = (
+        problems = (
             self.parked or self.failing,
             self.refunds,
             self.returned,
@@ -142,111 +142,111 @@ class WaitingItems:
             self.has_lost_holds,
         )
         return {
-            "portal_home": sum(bool(thing) for thing in things),
+            "portal_home": sum(bool(problem) for problem in problems),
             "portal_deliveries": min(self.parked, MAXIMUM),
         }
 
-    def needs(self) -> list[MerchantTask]:
-        """Return what needs the merchant's attention, the worst first."""
+    def list_tasks(self) -> list[MerchantTask]:
+        """Return the merchant's tasks, the most urgent first."""
         deliveries = _delivery_task(self.parked, self.failing)
         refunds = [_refund_task(self.refunds), _returned_refund_task(self.returned)]
-        found = [*refunds, deliveries, _dispute_task(self.disputes), _hold_task(self.holds)]
-        return [need for need in found if need is not None]
+        tasks = [*refunds, deliveries, _dispute_task(self.disputes), _hold_task(self.holds)]
+        return [task for task in tasks if task is not None]
 
 
-def _refund_task(failed: Sequence[Refund]) -> MerchantTask | None:
-    if not failed:
+def _refund_task(refunds: Sequence[Refund]) -> MerchantTask | None:
+    if not refunds:
         return None
-    first = failed[0].checkout
-    if len(failed) == 1:
+    first = refunds[0].checkout
+    if len(refunds) == 1:
         amount = money.display(first.amount, first.currency)
         title = f"The refund of {amount} for {first.merchant_order_id} failed"
-        why = reasons.reason_text(failed[0].failure_reason) or "The bank refused."
-        text = f"{why} The customer has not been paid back."
-        if reasons.can_succeed_again(failed[0].failure_reason):
+        reason = reasons.reason_text(refunds[0].failure_reason) or "The bank refused."
+        text = f"{reason} The customer has not been paid back."
+        if reasons.can_succeed_again(refunds[0].failure_reason):
             text += " Try again."
         return MerchantTask("alert", "stop", title, text, f"/portal/checkouts/{first.pk}", "See it")
-    title = f"{_number_words(len(failed))} refunds failed"
+    title = f"{_number_words(len(refunds))} refunds failed"
     text = "The bank refused. The customers have not been paid back. Each refund shows the reason."
     return MerchantTask("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
 
 
-def _returned_refund_task(returned: Sequence[Refund]) -> MerchantTask | None:
-    if not returned:
+def _returned_refund_task(refunds: Sequence[Refund]) -> MerchantTask | None:
+    if not refunds:
         return None
-    first = returned[0].checkout
+    first = refunds[0].checkout
     title = f"The bank returned money of the refund of {first.merchant_order_id}"
     text = "The customer does not have this money. Our support pays it. Don’t refund the order yourself."
-    if len(returned) == 1:
+    if len(refunds) == 1:
         return MerchantTask("alert", "held", title, text, f"/portal/checkouts/{first.pk}", "See it")
-    title = f"The bank returned money of {_number_words(len(returned))} refunds"
+    title = f"The bank returned money of {_number_words(len(refunds))} refunds"
     text = "The customers do not have this money. Our support pays it. Don’t refund the orders yourself."
     return MerchantTask("alert", "held", title, text, "/portal/refunds?state=failed", "See them")
 
 
-def _delivery_task(waiting: int, endpoint: Endpoint | None) -> MerchantTask | None:
-    if not waiting and endpoint is None:
+def _delivery_task(parked: int, endpoint: Endpoint | None) -> MerchantTask | None:
+    if not parked and endpoint is None:
         return None
     since = when(endpoint.failing_since) if endpoint else ""
     answer = (endpoint.last_error or "no answer") if endpoint else ""
-    if not waiting:
+    if not parked:
         title = f"Your endpoint has been failing since {since}"
         text = f"Its last answer: {answer}. Deliveries that are not parked are retried automatically."
         return MerchantTask("alert", "stop", title, text, "/portal/deliveries", "See the answers")
-    title = "1 delivery is parked" if waiting == 1 else f"{_number_words(waiting)} deliveries are parked"
-    it = "it" if waiting == 1 else "them"
-    text = f"We do not send {it} again automatically. Find out why, then send {it} again."
+    title = "1 delivery is parked" if parked == 1 else f"{_number_words(parked)} deliveries are parked"
+    pronoun = "it" if parked == 1 else "them"
+    text = f"We do not send {pronoun} again automatically. Find out why, then send {pronoun} again."
     if endpoint:
-        text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then send {it} again."
-    return MerchantTask("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")
+        text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then send {pronoun} again."
+    return MerchantTask("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {pronoun}")
 
 
-def _dispute_task(undecided: Sequence[Dispute]) -> MerchantTask | None:
-    if not undecided:
+def _dispute_task(disputes: Sequence[Dispute]) -> MerchantTask | None:
+    if not disputes:
         return None
-    first, address = undecided[0], f"/portal/checkouts/{undecided[0].checkout_uuid}"
-    amounts = _sums_words([(row.amount, row.payment.currency) for row in undecided])
-    if len(undecided) == 1:
+    first, address = disputes[0], f"/portal/checkouts/{disputes[0].checkout_uuid}"
+    amounts = _sums_words([(row.amount, row.payment.currency) for row in disputes])
+    if len(disputes) == 1:
         title = f"A {disputed.payer_of(first.payment)} disputes {amounts} ({card_of(first.payment)})"
         text = "The bank has taken the money back and keeps it until the dispute is decided."
         return MerchantTask("alert", "stop", title, f"{text} {_evidence_sentence(first)}", address, "See it")
-    title = f"{_number_words(len(undecided))} payments are disputed: {amounts}"
+    title = f"{_number_words(len(disputes))} payments are disputed: {amounts}"
     text = "The banks have taken the money back and keep it until the disputes are decided."
     text = f"{text} The most urgent: {_evidence_sentence(first)}"
     return MerchantTask("alert", "stop", title, text, address, "See the most urgent")
 
 
 def _evidence_sentence(row: Dispute) -> str:
-    """Return a sentence about where to send the evidence of a dispute, and by when."""
+    """Return a sentence with the address for the evidence of a dispute, and the deadline."""
     support, due = settings.SUPPORT_EMAIL, row.respond_by
     if due and row.is_overdue:
         return f"Evidence was due {deadline(due)}. Ask {support} if it can still be sent."
     return f"Send your evidence to {support}{f' by {deadline(due)}' if due else ''}."
 
 
-def _hold_task(lost: Sequence[tuple[int, str]]) -> MerchantTask | None:
-    if not lost:
+def _hold_task(holds: Sequence[tuple[int, str]]) -> MerchantTask | None:
+    if not holds:
         return None
-    amounts = _sums_words(lost)
-    one = len(lost) == 1
+    amounts = _sums_words(holds)
+    is_single = len(holds) == 1
     title = (
         "1 hold lapsed before a capture"
-        if one
-        else f"{_number_words(len(lost))} holds lapsed before a capture"
+        if is_single
+        else f"{_number_words(len(holds))} holds lapsed before a capture"
     )
     text = f"{amounts} was released in the last 7 days. No money was taken from the customers."
-    if one:
+    if is_single:
         text = f"{amounts} was released. No money was taken from the customer."
     return MerchantTask("clock", "held", title, text, "/portal/checkouts?state=lapsed", "See why")
 
 
 def _sums_words(amounts: Sequence[tuple[int, str]]) -> str:
-    """Return the sum of each currency of these amounts (minor units) in words."""
+    """Return the sum of these amounts for each currency, in words. The amounts are in minor units."""
     by_currency: Counter[str] = Counter()
     for amount, currency in amounts:
         by_currency[currency] += amount
     return ", ".join(money.display(amount, currency) for currency, amount in sorted(by_currency.items()))
 
 
-def _number_words(found: int) -> str:
-    return f"more than {MAXIMUM:,}" if found > MAXIMUM else f"{found:,}"
+def _number_words(count: int) -> str:
+    return f"more than {MAXIMUM:,}" if count > MAXIMUM else f"{count:,}"

@@ -1,4 +1,4 @@
-"""The home page's figures: a merchant's payments and deliveries in a time range, from counted hours."""
+"""The home page's figures: a merchant's payments and deliveries in a time range, from the counts of hours."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -54,8 +54,8 @@ class Totals:
         return HOLD_SECONDS.percentile(self.hold_times, share)
 
     def answer(self, share: float) -> float | None:
-        found = ANSWER_MS.percentile(self.durations, share)
-        return None if found is None else found / 1000
+        milliseconds = ANSWER_MS.percentile(self.durations, share)
+        return None if milliseconds is None else milliseconds / 1000
 
     @property
     def attempts(self) -> int:
@@ -70,8 +70,8 @@ class Totals:
 class Picture:
     """The data of the home page's charts.
 
-    `now` has the totals of the time range, `before` those of the previous range. `slots` are its hours or
-    days.
+    `now` has the totals of the time range, and `before` has the totals of the previous range. `slots` has the
+    hours or days of the time range.
     """
 
     range: str
@@ -84,35 +84,34 @@ class Picture:
 
 
 def range_begin(merchant: Merchant, span: str) -> datetime:
-    """Return the begin of a range that ends now, in the merchant's time zone."""
+    """Return the start of a range that ends now, in the merchant's time zone."""
     return _slot_starts(clock.now().astimezone(ZoneInfo(merchant.time_zone)), *RANGES[span])[0]
 
 
 def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
-    """Return the figures of a range, in the given currency or in the most used currency.
+    """Return the figures of a range, in `currency` or, without a valid one, in the most used currency.
 
-    The cost is the same no matter how many checkouts there are.
+    The cost does not depend on the number of checkouts.
     """
     count, step = RANGES[span]
     begins = _slot_starts(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
     begin, end = begins[0], begins[-1] + step
-    of = {"merchant": merchant.pk, "since": begin - (end - begin), "begin": begin}
-    paid = [_PaymentSums._make(row) for row in queries.rows(statements.SUM_PAYMENTS, of | {"begins": begins})]
-    sent = [
-        _DeliverySums._make(row) for row in queries.rows(statements.SUM_DELIVERIES, of | {"begins": begins})
-    ]
-    by_use: Counter[str] = Counter()
-    for row in paid:
-        by_use[row.currency] += row.captured_count + row.lapsed_count
-    currencies = sorted(by_use, key=lambda code: (-by_use[code], code))
-    chosen = currency if currency in by_use else (currencies or ["GBP"])[0]
-    mine = [row for row in paid if row.currency == chosen]
-    before, now = _totals(mine, sent)
-    for is_now, *counts in queries.rows(statements.SUM_HOLD_TIMES, of | {"currency": chosen}):
+    parameters = {"merchant": merchant.pk, "since": begin - (end - begin), "begin": begin}
+    with_begins = parameters | {"begins": begins}
+    payment_sums = [_PaymentSums._make(row) for row in queries.rows(statements.SUM_PAYMENTS, with_begins)]
+    delivery_sums = [_DeliverySums._make(row) for row in queries.rows(statements.SUM_DELIVERIES, with_begins)]
+    use_counts: Counter[str] = Counter()
+    for row in payment_sums:
+        use_counts[row.currency] += row.captured_count + row.lapsed_count
+    currencies = sorted(use_counts, key=lambda code: (-use_counts[code], code))
+    chosen = currency if currency in use_counts else (currencies or ["GBP"])[0]
+    currency_sums = [row for row in payment_sums if row.currency == chosen]
+    before, now = _totals(currency_sums, delivery_sums)
+    for is_now, *counts in queries.rows(statements.SUM_HOLD_TIMES, parameters | {"currency": chosen}):
         (now if is_now else before).hold_times = [count or 0 for count in counts]
-    for slots in queries.rows(statements.SUM_DURATIONS, of):
+    for slots in queries.rows(statements.SUM_DURATIONS, parameters):
         now.durations = [count or 0 for count in slots]
-    return Picture(span, chosen, currencies, begin, now, before, _slots(begins, mine, sent))
+    return Picture(span, chosen, currencies, begin, now, before, _slots(begins, currency_sums, delivery_sums))
 
 
 def _slot_starts(now: datetime, count: int, step: timedelta) -> list[datetime]:
@@ -122,9 +121,9 @@ def _slot_starts(now: datetime, count: int, step: timedelta) -> list[datetime]:
     """
     if step < timedelta(days=1):
         hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-        return [(hour - step * back).astimezone(now.tzinfo) for back in reversed(range(count))]
+        return [(hour - step * index).astimezone(now.tzinfo) for index in reversed(range(count))]
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return [day - timedelta(days=back) for back in reversed(range(count))]
+    return [day - timedelta(days=index) for index in reversed(range(count))]
 
 
 class _PaymentSums(NamedTuple):
@@ -148,16 +147,18 @@ class _DeliverySums(NamedTuple):
     failed_count: int
 
 
-def _totals(paid: Sequence[_PaymentSums], sent: Sequence[_DeliverySums]) -> tuple[Totals, Totals]:
-    """Return the sums of the previous range, and of the range."""
+def _totals(
+    payment_sums: Sequence[_PaymentSums], delivery_sums: Sequence[_DeliverySums]
+) -> tuple[Totals, Totals]:
+    """Return the sums of the previous range, and the sums of the current range."""
     before, now = Totals(), Totals()
-    for row in paid:
+    for row in payment_sums:
         totals = now if row.slot else before
         totals.captured_count += row.captured_count
         totals.captured_amount += row.captured_amount
         totals.refunded_count += row.refunded_count
         totals.refunded_amount += row.refunded_amount
-    for attempts in sent:
+    for attempts in delivery_sums:
         totals = now if attempts.slot else before
         totals.delivered += attempts.delivered_count
         totals.failed += attempts.failed_count
@@ -165,15 +166,15 @@ def _totals(paid: Sequence[_PaymentSums], sent: Sequence[_DeliverySums]) -> tupl
 
 
 def _slots(
-    begins: Sequence[datetime], paid: Sequence[_PaymentSums], sent: Sequence[_DeliverySums]
+    begins: Sequence[datetime], payment_sums: Sequence[_PaymentSums], delivery_sums: Sequence[_DeliverySums]
 ) -> list[Slot]:
     slots = [Slot(begin) for begin in begins]
-    for row in paid:
+    for row in payment_sums:
         if row.slot:
             slot = slots[row.slot - 1]
             slot.captured, slot.captured_amount = row.captured_count, row.captured_amount
             slot.cancelled, slot.lapsed = row.cancelled_count, row.lapsed_count
-    for attempts in sent:
+    for attempts in delivery_sums:
         if attempts.slot:
             slot = slots[attempts.slot - 1]
             slot.delivered, slot.failed = attempts.delivered_count, attempts.failed_count

@@ -35,14 +35,14 @@ def show_home(request: HttpRequest, membership: Membership) -> HttpResponse:
     period = period if period in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read_stats(membership.merchant, period, request.GET.get("currency", ""))
-        context = _charts(picture) | {"needs": waiting.needs(), "switch": PERIODS}
+        context = _charts(picture) | {"needs": waiting.list_tasks(), "switch": PERIODS}
         context["span_words"] = PERIOD_WORDS[period]
     template = "portal/_pictures.html" if pages.is_part_requested(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
 
 
 def _show_first_day(request: HttpRequest, membership: Membership, waiting: WaitingItems) -> HttpResponse:
-    context = {"day": first_day.first_day_of(membership.merchant), "needs": waiting.needs()}
+    context = {"day": first_day.first_day_of(membership.merchant), "needs": waiting.list_tasks()}
     page = pages.show_page(
         request, membership, "portal/home_new.html", context, here="portal_home", waiting=waiting
     )
@@ -55,10 +55,10 @@ def _charts(picture: stats.Picture) -> dict[str, Any]:
         "picture": picture,
         "days": charts.days_words(picture),
         "figures": _list_figures(picture),
-        "outcomes": charts.outcomes(picture),
-        "volume": charts.volume(picture),
-        "holds": charts.holds(picture),
-        "attempts": charts.attempts(picture),
+        "outcomes": charts.outcome_chart(picture),
+        "volume": charts.volume_chart(picture),
+        "holds": charts.hold_chart(picture),
+        "attempts": charts.attempt_chart(picture),
     }
 
 

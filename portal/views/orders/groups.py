@@ -76,7 +76,7 @@ def _list_context(merchant: Merchant, chosen: str, checkouts: Sequence[Checkout]
         before = groups.read_figures(
             merchant, picture.currency, picture.begin - (end - picture.begin), picture.begin
         )
-        chart = charts.shares(groups.picture_of_shares(merchant, picture))
+        chart = charts.share_chart(groups.picture_of_shares(merchant, picture))
         return {
             "picture": picture,
             "days": charts.days_words(picture),

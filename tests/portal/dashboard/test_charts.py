@@ -31,19 +31,23 @@ class TestCharts:
             captured_amount=420_200,
             cancelled_count=2,
             lapsed_count=1,
-            hold_times=HOLD_SECONDS.counted([stage.slot_of(HOLD_SECONDS, 1.8)] * 32),
+            hold_times=HOLD_SECONDS.count_slots([stage.slot_of(HOLD_SECONDS, 1.8)] * 32),
         )
         DeliveryHour.objects.create(
-            merchant=acme, hour=hour, delivered_count=70, failed_count=3, durations=ANSWER_MS.counted([30])
+            merchant=acme,
+            hour=hour,
+            delivered_count=70,
+            failed_count=3,
+            durations=ANSWER_MS.count_slots([30]),
         )
         picture = stats.read_stats(acme, span)
-        outcomes = charts.outcomes(picture)
+        outcomes = charts.outcome_chart(picture)
         assert outcomes.rows[-1][1:] == ("32", "2", "1") and len(outcomes.bars) == 3
-        volume = charts.volume(picture)
+        volume = charts.volume_chart(picture)
         assert volume.rows[-1][1] == volume.dots[0].words == "£4,202.00"
-        holds = charts.holds(picture)
+        holds = charts.hold_chart(picture)
         assert holds.rows[0][1].endswith("\N{NO-BREAK SPACE}s") and not holds.is_empty
-        attempts = charts.attempts(picture)
+        attempts = charts.attempt_chart(picture)
         assert attempts.rows[-1][1:] == ("70", "3")
         for chart in (outcomes, volume, attempts):
             last = chart.labels[-1]

@@ -17,7 +17,7 @@ class TestHistogram:
     def test_percentiles_are_within_seven_percent(self, share: float) -> None:
         dice = random.Random(7)
         times = sorted(min(119.0, dice.lognormvariate(0.6, 1.2)) for _ in range(5000))
-        counts = HOLD_SECONDS.counted(slot_of(HOLD_SECONDS, value) for value in times)
+        counts = HOLD_SECONDS.count_slots(slot_of(HOLD_SECONDS, value) for value in times)
         exact = times[int(share * len(times))]
         found = HOLD_SECONDS.percentile(counts, share)
         assert found is not None and abs(found - exact) / exact < 0.07
@@ -26,7 +26,7 @@ class TestHistogram:
         assert HOLD_SECONDS.percentile([], 0.5) is None
 
     def test_counts_values_out_of_range_in_its_end_slots(self) -> None:
-        counts = HOLD_SECONDS.counted([-1, histogram.SLOTS])
+        counts = HOLD_SECONDS.count_slots([-1, histogram.SLOTS])
         assert (counts[0], counts[-1], sum(counts)) == (1, 1, 2)
 
     def test_slots_match_those_of_the_database(self) -> None:

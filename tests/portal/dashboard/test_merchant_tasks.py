@@ -54,7 +54,7 @@ class TestNeeds:
     def test_are_only_those_of_the_merchant(self, acme: Merchant, rival: Merchant) -> None:
         factories.subscribe(rival, url=stage.URL, event_types=["*"])
         stage.parked(rival)
-        assert WaitingItems(acme).needs() == [] and len(WaitingItems(rival).needs()) == 1
+        assert WaitingItems(acme).list_tasks() == [] and len(WaitingItems(rival).list_tasks()) == 1
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")
@@ -72,7 +72,7 @@ class TestNeeds:
         page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         assert f'href="mailto:help@checkout.example?subject=Dispute%20{captured.merchant_order_id}"' in page
         decide(found, is_won=True)
-        assert WaitingItems(acme).needs() == []
+        assert WaitingItems(acme).list_tasks() == []
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")
@@ -99,7 +99,7 @@ class TestNeeds:
         Dispute.objects.filter(pk=dispute(captured.payment).pk).update(respond_by=late)
         urgent = dispute(other.payment)
         Dispute.objects.filter(pk=urgent.pk).update(respond_by=due)
-        (need,) = WaitingItems(acme).needs()
+        (need,) = WaitingItems(acme).list_tasks()
         assert need.title == "2 payments are disputed: £180.00" and need.address.endswith(str(other.pk))
         assert f" by {displayed(due)}." in need.text and "Evidence was due" not in need.text
 
@@ -112,7 +112,7 @@ class TestNeeds:
         mates.settled(shares[0])
         shares[0].refresh_from_db()
         dispute(shares[0].payment)
-        (need,) = WaitingItems(acme).needs()
+        (need,) = WaitingItems(acme).list_tasks()
         amount = money.display(shares[0].amount, order.currency)
         assert need.title == f"A mate disputes {amount} (Mastercard ending 4444)"
 
@@ -120,7 +120,7 @@ class TestNeeds:
 def test_a_failing_endpoint_promises_no_retry_of_parked_deliveries(acme: Merchant) -> None:
     endpoint = stage.saved(acme)
     Endpoint.objects.create(subscription=endpoint, failing_since=clock.now(), last_error="HTTP 400")
-    (need,) = WaitingItems(acme).needs()
+    (need,) = WaitingItems(acme).list_tasks()
     assert "HTTP 400. Deliveries that are not parked are retried automatically." in need.text
 
 
