@@ -1,4 +1,4 @@
-"""Access to the portal: who may enter, for which merchant they act, and what their role allows.
+"""Access to the portal: its members, the merchant for which a person acts, and the actions of each role.
 
 Rule portal.roles.
 """
@@ -29,15 +29,15 @@ from portal import last_writes
 from portal.accounts import second_factor
 from portal.models import Membership, Role
 
-EVERYBODY = frozenset(Role)
+ALL_ROLES = frozenset(Role)
 MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
 BUILDERS = MANAGERS | {Role.DEVELOPER}
 HELPERS = MANAGERS | {Role.SUPPORT}
 
 # The roles that may do each action. A view names the action that it requires.
 ROLES_BY_ACTION: dict[str, frozenset[Role]] = {
-    "view": EVERYBODY,
-    "export": EVERYBODY - {Role.VIEWER},
+    "view": ALL_ROLES,
+    "export": ALL_ROLES - {Role.VIEWER},
     "refund": HELPERS,
     "cancel": HELPERS,
     "note": BUILDERS | HELPERS,
@@ -65,7 +65,7 @@ class NotAllowed(PermissionDenied):
     def __init__(self, membership: Membership, action: str) -> None:
         super().__init__(action)
         self.role = membership.role
-        self.who_may = [role.value for role in Role if role in ROLES_BY_ACTION[action]]
+        self.allowed_roles = [role.value for role in Role if role in ROLES_BY_ACTION[action]]
 
 
 class OtherMerchant(PermissionDenied):
@@ -86,10 +86,10 @@ def recheck(membership: Membership, action: str) -> None:
 
     Call it in the transaction of the change, because the role can have changed since the view read it.
     """
-    now = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
-    if now is None or now not in ROLES_BY_ACTION[action]:
+    role = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
+    if role is None or role not in ROLES_BY_ACTION[action]:
         raise NotAllowed(membership, action)
-    membership.role = now
+    membership.role = role
 
 
 class _Guard(NamedTuple):
@@ -151,11 +151,11 @@ def requires(
         @_require_login
         def guarded(request: HttpRequest, *args: Params.args, **kwargs: Params.kwargs) -> HttpResponseBase:
             membership = _acting_membership(request, kwargs)
-            answer = guard.response(request, membership, kwargs)
-            if answer is not None:
-                return answer
-            shown = partial(view, request, membership, *args, **kwargs)
-            return last_writes.response_after_writes(shown, request, membership.merchant_id)
+            response = guard.response(request, membership, kwargs)
+            if response is not None:
+                return response
+            render_view = partial(view, request, membership, *args, **kwargs)
+            return last_writes.response_after_writes(render_view, request, membership.merchant_id)
 
         return guarded
 
@@ -191,21 +191,21 @@ def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
     membership = current_membership(request)
     if membership is None:
         raise PermissionDenied
-    of_order = {"checkout": str(ids["checkout_uuid"])} if "checkout_uuid" in ids else {}
-    structlog.contextvars.bind_contextvars(merchant=str(membership.merchant_id), **of_order)
+    checkout_facts = {"checkout": str(ids["checkout_uuid"])} if "checkout_uuid" in ids else {}
+    structlog.contextvars.bind_contextvars(merchant=str(membership.merchant_id), **checkout_facts)
     return membership
 
 
 def _require_login(view: Guarded) -> Guarded:
     """Require a login. If the request is from htmx, the login replaces the whole page, not a part of it."""
-    asking: Guarded = login_required(view)
+    view_after_login: Guarded = login_required(view)
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         htmx: HtmxDetails | None = getattr(request, "htmx", None)
         if htmx and not request.user.is_authenticated:
             return redirect_to_login(htmx, otherwise=reverse("portal_home"))
-        return asking(request, *args, **kwargs)
+        return view_after_login(request, *args, **kwargs)
 
     return guarded
 
@@ -215,8 +215,8 @@ def redirect_to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
 
     After the login, the person returns to that page, or to the path `otherwise` if it is not on this site.
     """
-    there = urlencode({"next": _page_around(htmx) or otherwise})
-    return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
+    query = urlencode({"next": _page_around(htmx) or otherwise})
+    return HttpResponseClientRedirect(f"{reverse('account_login')}?{query}")
 
 
 def _page_around(htmx: HtmxDetails) -> str | None:
@@ -230,7 +230,7 @@ def _page_around(htmx: HtmxDetails) -> str | None:
 
 
 def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
-    """Redirect to the page with this URL name. Its URL gets the ids if it has parameters for them."""
+    """Redirect to the page with this URL name. The ids are added to the URL if it has parameters for them."""
     try:
         address = reverse(name, kwargs=ids)
     except NoReverseMatch:
@@ -243,13 +243,15 @@ def current_membership(request: HttpRequest) -> Membership | None:
 
     Return None for a person without a membership.
     """
-    mine = (
+    memberships = (
         Membership.objects.filter(user=request.user.pk)
         .select_related("merchant", "user")
         .order_by("created_at")
     )
-    chosen = request.session.get(CHOSEN_MERCHANT_KEY)
-    return (mine.filter(merchant=chosen).first() if chosen else None) or mine.first()
+    chosen_merchant = request.session.get(CHOSEN_MERCHANT_KEY)
+    return (
+        memberships.filter(merchant=chosen_merchant).first() if chosen_merchant else None
+    ) or memberships.first()
 
 
 @contextmanager
@@ -279,7 +281,7 @@ def has_fresh_proof(request: HttpRequest) -> bool:
 
 
 def must_prove_by_second_factor(person: Any) -> bool:
-    """Return whether the person is an operator with a second factor: a password is not enough as proof."""
+    """Return whether the person is an operator with a second factor, so that a password is not enough."""
     return bool(person.is_staff and is_mfa_enabled(person))
 
 

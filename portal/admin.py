@@ -102,8 +102,8 @@ class UserAdmin(PermissionsAdmin):
         if _may_do_everything(request):
             return self.readonly_fields
         # By changing a person's e-mail, an operator could take over the account.
-        own = RIGHTS if obj is None else (*RIGHTS, "email")
-        return (*self.readonly_fields, *own)
+        protected_fields = RIGHTS if obj is None else (*RIGHTS, "email")
+        return (*self.readonly_fields, *protected_fields)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and may_change_person(request, obj)

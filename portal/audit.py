@@ -1,4 +1,4 @@
-"""The audit log: who did what for a merchant, a person or a key, when, from where and in which request.
+"""The audit log: each action of a merchant's people and keys and of operators, with its time and its origin.
 
 Rule portal.audit.
 """
@@ -84,7 +84,7 @@ SENSITIVE_SETTINGS = {
 
 
 def record(request: HttpRequest | None, membership: Membership, action: str, **facts: Any) -> AuditEntry:
-    """Write what a person did into the audit log, and queue a mail to the owners if the action is sensitive.
+    """Write a person's action into the audit log, and queue a mail to the owners if the action is sensitive.
 
     `request` is None in a task. Call this in the transaction of the change. `facts` holds ids and names,
     never a secret.
@@ -95,13 +95,13 @@ def record(request: HttpRequest | None, membership: Membership, action: str, **f
 
 
 def record_key_action(request: HttpRequest, caller: Caller, action: str, **facts: Any) -> AuditEntry:
-    """Write what an API key did into the audit log, as `record` does for a person."""
+    """Write an API key's action into the audit log, as `record` does for a person."""
     entry = AuditEntry(merchant=caller.merchant, client_id=caller.client_uuid)
     return _write_entry(request, entry, action, facts)
 
 
 def record_operator_action(request: Any, merchant: Merchant, action: str, **facts: Any) -> AuditEntry:
-    """Write what an operator did to a merchant into its audit log, as `record` does for a person."""
+    """Write an operator's action into the merchant's audit log, as `record` does for a person."""
     entry = AuditEntry(merchant=merchant, user=request.user, is_operators=True)
     return _write_entry(request, entry, action, facts)
 
@@ -110,15 +110,16 @@ def _write_entry(
     request: HttpRequest | None, entry: AuditEntry, action: str, facts: dict[str, Any]
 ) -> AuditEntry:
     entry.action, entry.facts = action, facts
-    is_shown = request is not None and not entry.is_operators
-    entry.address = (address.caller_address(request) or None) if request is not None and is_shown else None
+    # A merchant does not see from where an operator acted.
+    if request is not None and not entry.is_operators:
+        entry.address = address.caller_address(request) or None
     entry.request_id = request_id.current_id()
     with transaction.atomic(savepoint=True):
         entry.save()
         last_writes.record_write(entry.merchant_id)
-        if what := _owners_mail_text(action, facts):
+        if mail_text := _owners_mail_text(action, facts):
             outbox.queue_once(
-                entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what
+                entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=mail_text
             )
     return entry
 

@@ -52,8 +52,8 @@ def _file_words(facts: Facts) -> str:
     filters = ", ".join(
         f"{name.replace('_', ' ')} {value}" for name, value in facts.get("filters", {}).items()
     )
-    of = facts.get("reference") or filters
-    return f"{str(facts['file']).capitalize()}{f': {of}' if of else ''}"
+    details = facts.get("reference") or filters
+    return f"{str(facts['file']).capitalize()}{f': {details}' if details else ''}"
 
 
 def _case_words(facts: Facts) -> str:
@@ -65,27 +65,31 @@ def _field_words(facts: Facts) -> str:
     return ", ".join(SETTINGS.get(name, name) for name in facts["fields"]).capitalize()
 
 
-def _as_is(pattern: str) -> Callable[[Facts], str]:
+def _from_pattern(pattern: str) -> Callable[[Facts], str]:
     return lambda facts: pattern.format(**facts)
 
 
-_KEY, _ORDER, _EVENT = _as_is("{name}, {client_id}"), _as_is("Order {order}"), _as_is("Event {event}")
+_KEY, _ORDER, _EVENT = (
+    _from_pattern("{name}, {client_id}"),
+    _from_pattern("Order {order}"),
+    _from_pattern("Event {event}"),
+)
 _WORDS: dict[str, Callable[[Facts], str]] = {
     "subscription_saved": _endpoint_words,
-    "endpoint_approved": _as_is("{url}"),
+    "endpoint_approved": _from_pattern("{url}"),
     "key_created": _KEY,
     "key_rotated": _KEY,
     "key_secret_stopped": _KEY,
     "key_revoked": _KEY,
     "person_invited": lambda facts: f"{facts['email']}, as {_role_words(facts)}",
-    "invitation_taken_back": _as_is("{email}"),
+    "invitation_taken_back": _from_pattern("{email}"),
     "invitation_accepted": lambda facts: f"{facts['email']}, as {_role_words(facts)}",
     "role_changed": lambda facts: f"{facts['email']} is {_role_words(facts)}",
-    "person_removed": _as_is("{email}"),
-    "email_changed": _as_is("{before} is now {email}"),
-    "account_closed": _as_is("{email}"),
-    "account_opened": _as_is("{email}"),
-    "second_factor_deleted": _as_is("{email}"),
+    "person_removed": _from_pattern("{email}"),
+    "email_changed": _from_pattern("{before} is now {email}"),
+    "account_closed": _from_pattern("{email}"),
+    "account_opened": _from_pattern("{email}"),
+    "second_factor_deleted": _from_pattern("{email}"),
     "refund": _refund_words,
     "note_written": _ORDER,
     "cancelled": _ORDER,
@@ -93,12 +97,12 @@ _WORDS: dict[str, Callable[[Facts], str]] = {
     "personal_data_revealed": _EVENT,
     "test_order_made": _ORDER,
     "trial_begun": _case_words,
-    "deliveries_closed": _as_is("{closed} closed"),
+    "deliveries_closed": _from_pattern("{closed} closed"),
     "deliveries_resent": _resent_words,
-    "customer_exported": _as_is("Checkout {checkout}"),
+    "customer_exported": _from_pattern("Checkout {checkout}"),
     "settings_changed": _field_words,
-    "opt_in_wording_written": _as_is("Version {version}, {language}"),
+    "opt_in_wording_written": _from_pattern("Version {version}, {language}"),
     "exported": _file_words,
-    "logged_in": _as_is("{browser}"),
-    "sessions_ended": _as_is("{sessions} ended"),
+    "logged_in": _from_pattern("{browser}"),
+    "sessions_ended": _from_pattern("{sessions} ended"),
 }

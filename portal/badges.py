@@ -61,7 +61,7 @@ ENDED: dict[str, Badge] = {
 
 
 def of_checkout(checkout: Checkout) -> Badge:
-    """Return a checkout's badge. If the checkout is voided, the badge's note says why."""
+    """Return a checkout's badge. If the checkout is voided, the badge's note gives the reason."""
     return CHECKOUT[checkout.status]._replace(note=VOIDED_BECAUSE.get(checkout.void_reason or "", ""))
 
 

@@ -46,9 +46,9 @@ def csv_response(
     The rows are read while the file is sent. Each part is read on a replica, if the replica has the changes
     that the merchant's people made before the request.
     """
-    begin = "\ufeff" + csv_lines([heading])  # so that spreadsheets read it as UTF-8
+    first_line = "\ufeff" + csv_lines([heading])  # with this mark, spreadsheets read the file as UTF-8
     parts = _yield_parts(source, since=last_writes.stored_position(membership.merchant_id))
-    response = StreamingHttpResponse(chain([begin], parts), content_type="text/csv; charset=utf-8")
+    response = StreamingHttpResponse(chain([first_line], parts), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 

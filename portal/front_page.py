@@ -10,11 +10,11 @@ from django.views.decorators.http import require_safe
 
 
 class Person(NamedTuple):
-    """A person on the bill that the page draws. `left` is where their part of the bar begins, in per cent."""
+    """A person on the bill that the page draws. `offset` is the start of their part of the bar, in per cent."""
 
     name: str
     look: str
-    left: int
+    offset: int
     words: str = ""
     tone: str = ""
     icon: str = ""
@@ -40,16 +40,16 @@ class ServiceLink(NamedTuple):
 def front(request: HttpRequest) -> HttpResponse:
     """Show the front page, GET / (rule docs.front)."""
     title = settings.SPECTACULAR_SETTINGS["TITLE"]
-    context = {"title": title, "places": _list_places(), "people": PEOPLE, "write_to": _write_to()}
+    context = {"title": title, "places": _list_places(), "people": PEOPLE, "write_to": _contact_address()}
     response = render(request, "front.html", context)
     response["Cache-Control"] = "public, max-age=300"
     return response
 
 
-def _write_to() -> str:
+def _contact_address() -> str:
     """Return the address at which a shop asks for an account.
 
-    Returns "" if the address is an operator's login, which strangers must not learn.
+    Return "" if the address is an operator's login, because strangers must not learn it.
     """
     return "" if settings.SUPPORT_EMAIL in settings.OPERATORS else settings.SUPPORT_EMAIL
 

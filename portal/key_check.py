@@ -9,15 +9,15 @@ WORD = "canary"
 
 
 def reason_of_wrong_key() -> str:
-    """Return a sentence that says what is wrong with the keys, or "" if they are right."""
+    """Return a sentence about the wrong key and its remedy, or "" if the keys are right."""
     try:
         # The model cannot be imported at the top, because Celery imports this module before the models.
-        planted = apps.get_model("portal", "Canary")._default_manager.first()
+        canary = apps.get_model("portal", "Canary")._default_manager.first()
     except InvalidToken:
         return "FIELD_KEYS are not those that the database was written with."
-    if planted is None:
+    if canary is None:
         return "The database lacks what migrate writes. Run manage.py migrate."
-    if not crypto.is_keyed_digest(planted.digest, WORD, WORD):
+    if not crypto.is_keyed_digest(canary.digest, WORD, WORD):
         return (
             "LOOKUP_KEY (SECRET_KEY, where it is not set) is not the one that the database was written with."
             " Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys."

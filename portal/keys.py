@@ -78,22 +78,22 @@ _GRANTABLE: dict[Role, frozenset[str]] = {
 }
 
 
-def grantable(role: str) -> frozenset[str]:
+def grantable_scopes(role: str) -> frozenset[str]:
     """Return the scopes that a person with this role may give a key. Rule token.grants."""
     return _GRANTABLE[Role(role)]
 
 
-def create(by: Membership, name: str, scopes: Collection[str]) -> NewClient:
-    """Create a key for the merchant, with the person `by` as its holder.
+def create(actor: Membership, name: str, scopes: Collection[str]) -> NewClient:
+    """Create a key for the merchant, with the person `actor` as its holder.
 
     Raises ScopeNotAllowed, TooManyKeys, access.NotAllowed. Rules token.grants, token.personal.
     """
     with transaction.atomic(savepoint=True):
-        merchant = Merchant.objects.select_for_update(no_key=True).get(pk=by.merchant_id)
-        _check_scopes(by, scopes)
+        merchant = Merchant.objects.select_for_update(no_key=True).get(pk=actor.merchant_id)
+        _check_scopes(actor, scopes)
         if ApiClient.objects.filter(merchant=merchant, revoked_at=None).count() >= MAX_KEYS:
             raise TooManyKeys
-        return create_client(merchant, name, scopes, holder=by.user)
+        return create_client(merchant, name, scopes, holder=actor.user)
 
 
 def create_client(
@@ -103,7 +103,7 @@ def create_client(
 
     `holder` is the person who sees the secret. This function checks no role: `create` does.
     """
-    secret, wanted = _new_secret(), scopes or settings.SCOPES.keys() - settings.PERSONAL_SCOPES
+    secret, granted_scopes = _new_secret(), scopes or settings.SCOPES.keys() - settings.PERSONAL_SCOPES
     client = ApiClient.objects.create(
         merchant=merchant,
         name=name,
@@ -111,58 +111,58 @@ def create_client(
         client_secret=secret,
         client_type=ApiClient.CLIENT_CONFIDENTIAL,
         authorization_grant_type=ApiClient.GRANT_CLIENT_CREDENTIALS,
-        scopes=" ".join(scope for scope in settings.SCOPES if scope in wanted),
+        scopes=" ".join(scope for scope in settings.SCOPES if scope in granted_scopes),
         holder=holder,
     )
     return NewClient(client, secret)
 
 
-def newest(merchant: Merchant) -> ApiClient | None:
+def newest_key(merchant: Merchant) -> ApiClient | None:
     """Return the merchant's newest live key, or None if there is none."""
-    found: ApiClient | None = (
+    key: ApiClient | None = (
         ApiClient.objects.filter(merchant=merchant, revoked_at=None).order_by("created").last()
     )
-    return found
+    return key
 
 
-def rotate(by: Membership, client_uuid: UUID) -> NewClient:
-    """Give a key a new secret that the person `by` holds. The old secret stays valid until it is stopped.
+def rotate(actor: Membership, client_uuid: UUID) -> NewClient:
+    """Give a key a new secret that the person `actor` holds. The old secret stays valid until it is stopped.
 
     Raises ApiClient.DoesNotExist, StillRotating, ScopeNotAllowed, access.NotAllowed. Rule token.grants.
     """
     with transaction.atomic(savepoint=True):
-        client = _lock_client(by, client_uuid)
+        client = _lock_client(actor, client_uuid)
         if client.previous_secret:
             raise StillRotating
         secret = _new_secret()
         client.previous_secret, client.previous_holder_id = client.client_secret, client.holder_id
-        client.client_secret, client.holder = secret, by.user  # the secret is hashed when it is saved
+        client.client_secret, client.holder = secret, actor.user  # the secret is hashed when it is saved
         client.rotated_at = clock.now()
         client.save()
     return NewClient(client, secret)
 
 
-def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
+def stop_previous(actor: Membership, client_uuid: UUID) -> ApiClient:
     """Stop a key's old secret, and delete all tokens of the key.
 
     All tokens are deleted, because a token does not record for which of the two secrets it was issued. Raises
     ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        client = _lock_client(by, client_uuid)
+        client = _lock_client(actor, client_uuid)
         client.previous_secret, client.previous_holder = "", None
         client.save(update_fields=["previous_secret", "previous_holder"])
         AccessToken.objects.filter(application=client).delete()
     return client
 
 
-def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
+def revoke(actor: Membership, client_uuid: UUID) -> ApiClient:
     """Revoke a key, and delete all its tokens.
 
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        client = _lock_client(by, client_uuid)
+        client = _lock_client(actor, client_uuid)
         client.revoked_at = clock.now()
         client.previous_secret, client.previous_holder = "", None
         client.save(update_fields=["revoked_at", "previous_secret", "previous_holder"])
@@ -172,8 +172,8 @@ def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
 
 def keys_held_by(merchant: Merchant, person: User) -> list[ApiClient]:
     """Return the merchant's live keys for which the person holds a working secret, oldest first."""
-    of_person = Q(holder=person) | Q(previous_holder=person)  # a stopped secret has no holder
-    return list(ApiClient.objects.filter(of_person, merchant=merchant, revoked_at=None).order_by("created"))
+    is_holder = Q(holder=person) | Q(previous_holder=person)  # a stopped secret has no holder
+    return list(ApiClient.objects.filter(is_holder, merchant=merchant, revoked_at=None).order_by("created"))
 
 
 def may_approve_endpoint(caller: Caller) -> bool:
@@ -190,24 +190,24 @@ def may_approve_endpoint(caller: Caller) -> bool:
     return managers.count() == len(holders)
 
 
-def _lock_client(by: Membership, client_uuid: UUID) -> ApiClient:
+def _lock_client(actor: Membership, client_uuid: UUID) -> ApiClient:
     """Lock and return a live key that the person may manage.
 
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
     rows = ApiClient.objects.select_for_update(no_key=True)
-    client: ApiClient = rows.get(pk=client_uuid, merchant=by.merchant_id, revoked_at=None)
-    _check_scopes(by, client.scopes.split())
+    client: ApiClient = rows.get(pk=client_uuid, merchant=actor.merchant_id, revoked_at=None)
+    _check_scopes(actor, client.scopes.split())
     return client
 
 
-def _check_scopes(by: Membership, scopes: Collection[str]) -> None:
+def _check_scopes(actor: Membership, scopes: Collection[str]) -> None:
     """Check that the person's current role may change keys and grant all these scopes.
 
     Raises access.NotAllowed, ScopeNotAllowed.
     """
-    access.recheck(by, "change_keys")
-    if not grantable(by.role).issuperset(scopes):
+    access.recheck(actor, "change_keys")
+    if not grantable_scopes(actor.role).issuperset(scopes):
         raise ScopeNotAllowed(scopes)
 
 

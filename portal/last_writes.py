@@ -17,35 +17,38 @@ from django.template.response import SimpleTemplateResponse
 from config.lib.database import lag, queries, replica
 from portal import statements
 
-Read = TypeVar("Read")
+Result = TypeVar("Result")
 OPERATORS = UUID(int=0)
 
 
-def record_write(whose: UUID) -> None:
-    """Store the log position for this merchant, or for the operators, once the transaction is committed."""
-    if lag.ALIAS in connections.settings:
-        transaction.on_commit(partial(_store_position, whose))
+def record_write(owner_uuid: UUID) -> None:
+    """Store the log position when the transaction is committed.
 
-
-def _store_position(whose: UUID) -> None:
-    queries.execute(statements.NOTE_LAST_WRITE, [whose])
-
-
-def read_after_writes(call: Callable[[], Read], whose: UUID) -> Read:
-    """Call a function that only reads data.
-
-    It reads from the replica if the replica has reached the stored position, and otherwise from the primary.
-    See config.lib.database.replica.
+    `owner_uuid` is the id of the merchant whose people or keys made the change, or OPERATORS.
     """
-    return replica.read_on_replica(call, since=partial(stored_position, whose))
+    if lag.ALIAS in connections.settings:
+        transaction.on_commit(partial(_store_position, owner_uuid))
+
+
+def _store_position(owner_uuid: UUID) -> None:
+    queries.execute(statements.STORE_LAST_WRITE, [owner_uuid])
+
+
+def read_after_writes(call: Callable[[], Result], owner_uuid: UUID) -> Result:
+    """Call a function that only reads data, and return its result.
+
+    The function reads from the replica if the replica has reached the stored position, and otherwise from the
+    primary. See config.lib.database.replica.
+    """
+    return replica.read_on_replica(call, since=partial(stored_position, owner_uuid))
 
 
 def response_after_writes(
-    view: "partial[HttpResponseBase]", request: HttpRequest, whose: UUID
+    view: "partial[HttpResponseBase]", request: HttpRequest, owner_uuid: UUID
 ) -> HttpResponseBase:
-    """Return a view's response. It is read on the replica if the view and the request's method allow that."""
+    """Return a view's response. The view reads from the replica if it and the request's method allow that."""
     if replica.may_read(view.func, request.method):
-        return read_after_writes(lambda: _render_now(view()), whose)
+        return read_after_writes(lambda: _render_now(view()), owner_uuid)
     return view()
 
 
@@ -53,9 +56,9 @@ def _render_now(response: HttpResponseBase) -> HttpResponseBase:
     return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
 
-def stored_position(whose: UUID) -> int:
+def stored_position(owner_uuid: UUID) -> int:
     """Return the stored log position, or 0 if there is no replica or if no change was stored."""
     if lag.ALIAS not in connections.settings:
         return 0
-    row = queries.row(statements.READ_LAST_WRITE, [whose])
+    row = queries.row(statements.READ_LAST_WRITE, [owner_uuid])
     return int(row[0]) if row else 0

@@ -27,14 +27,14 @@ _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 class Listing:
     """A filtered list, sorted by `key` with the newest first.
 
-    `name` is the name of the list's menu entry and templates. `shown` turns the rows of a page into the
-    template's context. `in_steps` is passed to `cursor.read_page`.
+    `name` is the name of the list's menu entry and templates. `build_context` turns the rows of a page into
+    the template's context. `in_steps` is passed to `cursor.read_page`.
     """
 
     name: str
     form: forms.Form
     rows: QuerySet[Any]
-    shown: Callable[[Sequence[Any]], dict[str, Any]]
+    build_context: Callable[[Sequence[Any]], dict[str, Any]]
     key: str = "created_at"
     in_steps: bool = False
 
@@ -46,7 +46,7 @@ def filter_values(form: forms.Form) -> dict[str, Any]:
 
 def shorten_ids(text: str) -> str:
     """Shorten each long id in the text to its first and last four characters."""
-    return _LONG.sub(lambda found: f"{found[0][:4]}…{found[0][-4:]}", text)
+    return _LONG.sub(lambda match: f"{match[0][:4]}…{match[0][-4:]}", text)
 
 
 def show_list(request: HttpRequest, membership: Membership, listing: Listing) -> HttpResponse:
@@ -61,7 +61,7 @@ def show_list(request: HttpRequest, membership: Membership, listing: Listing) ->
 
 
 def _list_page(request: HttpRequest, membership: Membership, listing: Listing) -> dict[str, Any]:
-    found, older = cursor.read_page(
+    rows, older = cursor.read_page(
         listing.rows,
         scope=f"portal-{listing.name}-{listing.key}:{membership.merchant_id}",
         limit=PER_PAGE,
@@ -75,8 +75,8 @@ def _list_page(request: HttpRequest, membership: Membership, listing: Listing) -
         "is_filtered": any(filter_values(listing.form).values()),
         "older": older,
         "is_first": "cursor" not in request.GET,
-        "is_of_today": _is_of_today([getattr(row, listing.key) for row in found], membership),
-        **listing.shown(found),
+        "is_of_today": _is_of_today([getattr(row, listing.key) for row in rows], membership),
+        **listing.build_context(rows),
     }
 
 

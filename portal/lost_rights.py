@@ -16,14 +16,16 @@ def report_keys(merchant: Merchant, person: User, *, before: str, after: str) ->
     """
     if not _rights_of(before) - _rights_of(after):
         return
-    held = [{"name": key.name, "client_id": key.client_id} for key in keys.keys_held_by(merchant, person)]
-    if held:
-        outbox.queue_once(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held)
+    held_keys = [
+        {"name": key.name, "client_id": key.client_id} for key in keys.keys_held_by(merchant, person)
+    ]
+    if held_keys:
+        outbox.queue_once(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held_keys)
 
 
 def _rights_of(role: str) -> set[str]:
-    """Return all that a role allows: the portal's actions, and the scopes that it may give a key."""
+    """Return the rights of a role: the portal's actions, and the scopes that the role may give a key."""
     if not role:
         return set()
     actions = {action for action, roles in access.ROLES_BY_ACTION.items() if role in roles}
-    return actions | keys.grantable(role)
+    return actions | keys.grantable_scopes(role)

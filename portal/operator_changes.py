@@ -20,9 +20,9 @@ EMAIL_CHANGED = "email_changed_by_operator"
 FACTOR_REMOVED = "factor_removed_by_operator"
 
 
-def record_settings(request: HttpRequest, merchant: Merchant, changed: list[str]) -> None:
+def record_settings(request: HttpRequest, merchant: Merchant, fields: list[str]) -> None:
     """Record that an operator changed these settings of a merchant."""
-    audit.record_operator_action(request, merchant, "settings_changed", fields=changed)
+    audit.record_operator_action(request, merchant, "settings_changed", fields=fields)
 
 
 def record_stop(request: HttpRequest, merchant: Merchant, *, is_stopped: bool) -> None:

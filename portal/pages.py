@@ -54,10 +54,10 @@ def show_page(
 
     `here` is the URL name of the current menu entry. The status is 422 if the context has `errors`.
     """
-    around = frame_context(membership, here, waiting or WaitingItems(membership.merchant)) | context
-    status = 422 if around.get("errors") else 200
+    page_context = frame_context(membership, here, waiting or WaitingItems(membership.merchant)) | context
+    status = 422 if page_context.get("errors") else 200
     with timezone.override(membership.merchant.time_zone):
-        return render(request, template, around, status=status)
+        return render(request, template, page_context, status=status)
 
 
 def menu_entry_of(path: str) -> str:
@@ -66,15 +66,19 @@ def menu_entry_of(path: str) -> str:
     A path belongs to the entry whose page has this path or a path above it. The home page does not count as
     above other pages.
     """
-    places = {reverse(name): name for group in MENU for name, _, _ in group}
+    entry_by_path = {reverse(name): name for group in MENU for name, _, _ in group}
     home = reverse("portal_home")
-    above = (name for place, name in places.items() if place != home and path.startswith(f"{place}/"))
-    return places.get(path) or next(above, "")
+    entries_above = (
+        name
+        for entry_path, name in entry_by_path.items()
+        if entry_path != home and path.startswith(f"{entry_path}/")
+    )
+    return entry_by_path.get(path) or next(entries_above, "")
 
 
-def errors(form: Form) -> dict[str, str]:
-    """Return a dictionary from the name of each invalid field to its first error."""
-    return {name: str(found[0]) for name, found in form.errors.items()}
+def first_errors(form: Form) -> dict[str, str]:
+    """Return the first error of each invalid field, by the field's name."""
+    return {name: str(field_errors[0]) for name, field_errors in form.errors.items()}
 
 
 def is_part_requested(request: HttpRequest, part: str) -> bool:

@@ -7,7 +7,7 @@ from webhooks.models import EventType
 # from another server's backup. Such a position is ignored.
 _LOG_POSITION = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 # If two transactions run this at the same time, the second waits for the first, and stores a later position.
-NOTE_LAST_WRITE = f"""
+STORE_LAST_WRITE = f"""
 INSERT INTO portal_lastwrite (whose, position) VALUES (%s, {_LOG_POSITION})
 ON CONFLICT (whose) DO UPDATE SET position = {_LOG_POSITION}
 """  # noqa: S608 - made only of our own constants
@@ -56,21 +56,21 @@ FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(since)s 
 """
 
 
-def _sums(column: str) -> str:
+def _sum_slots(column: str) -> str:
     return ", ".join(f"sum({column}[{slot}])" for slot in range(1, SLOTS + 1))
 
 
 SUM_HOLD_TIMES = f"""
-SELECT hour >= %(begin)s, {_sums("hold_times")} FROM portal_paymenthour
+SELECT hour >= %(begin)s, {_sum_slots("hold_times")} FROM portal_paymenthour
 WHERE merchant_id = %(merchant)s AND hour >= %(since)s AND currency = %(currency)s GROUP BY 1
 """  # noqa: S608 - made only of our own constants
 SUM_DURATIONS = f"""
-SELECT {_sums("durations")} FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(begin)s
+SELECT {_sum_slots("durations")} FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(begin)s
 """  # noqa: S608 - made only of our own constants
 
 
-def compose_answered_attempts(event_type: EventType, *, latest: int, found: int, is_resent: bool) -> str:
-    """Return the SQL that finds at most `found` delivered attempts (2xx) among the `latest` attempts.
+def compose_answered_attempts(event_type: EventType, *, latest: int, limit: int, is_resent: bool) -> str:
+    """Return the SQL that finds at most `limit` delivered attempts (2xx) among the `latest` attempts.
 
     The event type is part of the SQL text, because a generic plan would not use the index of the rare types.
     """
@@ -80,5 +80,5 @@ SELECT id FROM (
     SELECT id, is_delivered, number, actor FROM webhooks_attempt
     WHERE merchant_id = %(merchant)s AND event_type = '{event_type.value}'
     ORDER BY started_at DESC, id DESC LIMIT {latest}
-) latest WHERE is_delivered {resent} LIMIT {found}
+) latest WHERE is_delivered {resent} LIMIT {limit}
 """  # noqa: S608 - made only of our own constants

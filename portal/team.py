@@ -29,13 +29,13 @@ class TeamRefused(Exception):
     """The change of the team is not allowed. The message is a sentence for the person."""
 
 
-def invite(by: Membership, email: str, role: Role) -> Invitation:
+def invite(actor: Membership, email: str, role: Role) -> Invitation:
     """Create an invitation and queue its mail. Raises TeamRefused, NotAllowed."""
     with transaction.atomic(savepoint=True):
-        merchant = _lock_merchant(by.merchant)
-        access.recheck(by, "change_team")
-        _check_owner(by, role)
-        return _create_invitation(merchant, email, role, by.user)
+        merchant = _lock_merchant(actor.merchant)
+        access.recheck(actor, "change_team")
+        _check_owner(actor, role)
+        return _create_invitation(merchant, email, role, actor.user)
 
 
 def invite_owner(merchant: Merchant, email: str, *, operator: User) -> Invitation:
@@ -63,13 +63,13 @@ def _create_invitation(merchant: Merchant, email: str, role: Role, user: User) -
 
 def _check_open_invitations(merchant: Merchant, email: str) -> None:
     """End expired invitations; raise TeamRefused for a member, an invited person, or too many invitations."""
-    open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
-    open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
+    open_invitations = Invitation.objects.filter(merchant=merchant, ended_at=None)
+    open_invitations.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
     if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
         raise TeamRefused("This person is in the team already.")
-    if open_ones.filter(email__iexact=email).exists():
+    if open_invitations.filter(email__iexact=email).exists():
         raise TeamRefused(INVITED)
-    if open_ones.count() >= MAX_OPEN:
+    if open_invitations.count() >= MAX_OPEN:
         raise TeamRefused("Too many invitations are open. Withdraw some first.")
 
 
@@ -78,17 +78,17 @@ def _check_daily_limits(merchant: Merchant, email: str) -> None:
 
     The caller has locked the merchant, so that parallel invitations are all counted. Rule limit.invitations.
     """
-    now, sent = clock.now(), Invitation.objects.filter(merchant=merchant)
-    if free_at := quota.locked_until(sent.filter(email__iexact=email), PER_ADDRESS, now):
+    now, invitations = clock.now(), Invitation.objects.filter(merchant=merchant)
+    if free_at := quota.locked_until(invitations.filter(email__iexact=email), PER_ADDRESS, now):
         words = "Too many invitations to this address in a day. Invite this person again"
         raise TeamRefused(f"{words} {waiting_times.time_until(free_at, now)}.")
-    if free_at := quota.locked_until(sent, PER_MERCHANT, now):
+    if free_at := quota.locked_until(invitations, PER_MERCHANT, now):
         raise TeamRefused(
             f"Too many invitations in a day. Invite the next one {waiting_times.time_until(free_at, now)}."
         )
 
 
-def open_invitation(token: str) -> Invitation:
+def find_open_invitation(token: str) -> Invitation:
     """Return the open invitation with this token. Raises Invitation.DoesNotExist."""
     rows = Invitation.objects.select_related("merchant", "invited_by")
     return rows.get(token_digest=crypto.digest(token), ended_at=None, expires_at__gt=clock.now())
@@ -97,7 +97,7 @@ def open_invitation(token: str) -> Invitation:
 def accept(token: str, user: User) -> Membership:
     """Add a person with a proven address to the team, in the offered role. Raises Invitation.DoesNotExist."""
     with transaction.atomic(savepoint=True):
-        invitation = open_invitation(token)
+        invitation = find_open_invitation(token)
         _lock_merchant(invitation.merchant)
         if not Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=clock.now()):
             raise Invitation.DoesNotExist
@@ -117,14 +117,14 @@ def withdraw_invitation(merchant: Merchant, invitation_uuid: UUID) -> Invitation
     return invitation
 
 
-def change_role(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
+def change_role(actor: Membership, membership_uuid: UUID, role: Role) -> Membership:
     """Change a person's role, and end the invitations that the new role may not send.
 
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        member = _managed_member(by, membership_uuid)
-        _check_owner(by, Role(member.role), role)
+        member = _lock_managed_member(actor, membership_uuid)
+        _check_owner(actor, Role(member.role), role)
         if member.role == Role.OWNER and role != Role.OWNER:
             _check_another_owner(member)
         before, member.role = member.role, role
@@ -133,14 +133,14 @@ def change_role(by: Membership, membership_uuid: UUID, role: Role) -> Membership
     return member
 
 
-def remove(by: Membership, membership_uuid: UUID) -> Membership:
+def remove(actor: Membership, membership_uuid: UUID) -> Membership:
     """Remove a person from the team, and end the person's open invitations.
 
     People can remove themselves. Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        member = _managed_member(by, membership_uuid)
-        _check_owner(by, Role(member.role))
+        member = _lock_managed_member(actor, membership_uuid)
+        _check_owner(actor, Role(member.role))
         if member.role == Role.OWNER:
             _check_another_owner(member)
         Membership.objects.filter(pk=member.pk).delete()
@@ -154,11 +154,11 @@ def _lock_merchant(merchant: Merchant) -> Merchant:
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
 
 
-def _managed_member(by: Membership, membership_uuid: UUID) -> Membership:
-    _lock_merchant(by.merchant)
-    access.recheck(by, "change_team")
+def _lock_managed_member(actor: Membership, membership_uuid: UUID) -> Membership:
+    _lock_merchant(actor.merchant)
+    access.recheck(actor, "change_team")
     rows = Membership.objects.select_related("user", "merchant")
-    return rows.get(pk=membership_uuid, merchant=by.merchant)
+    return rows.get(pk=membership_uuid, merchant=actor.merchant)
 
 
 def take_rights(member: Membership, before: str) -> None:
@@ -177,8 +177,8 @@ def _end_invitations(member: Membership) -> None:
     rows.update(ended_at=clock.now())
 
 
-def _check_owner(by: Membership, *roles: Role) -> None:
-    if Role.OWNER in roles and by.role != Role.OWNER:
+def _check_owner(actor: Membership, *roles: Role) -> None:
+    if Role.OWNER in roles and actor.role != Role.OWNER:
         raise TeamRefused("Only an owner may make, change or remove an owner.")
 
 

@@ -200,7 +200,7 @@ def _delivered_attempts(merchant: Merchant, event_type: EventType, *, is_resent:
     With `is_resent`, return only attempts that a person requested.
     """
     statement = statements.compose_answered_attempts(
-        event_type, latest=LATEST, found=MAX_EXAMINED, is_resent=is_resent
+        event_type, latest=LATEST, limit=MAX_EXAMINED, is_resent=is_resent
     )
     return [attempt_id for (attempt_id,) in queries.rows(statement, {"merchant": merchant.pk})]
 

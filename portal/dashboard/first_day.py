@@ -60,7 +60,7 @@ def is_over(merchant: Merchant) -> bool:
 def first_day_of(merchant: Merchant) -> FirstDay:
     """Return the data of the merchant's home page until the first capture."""
     progress = checklist_page.checklist_counts(merchant)
-    key = keys.newest(merchant)
+    key = keys.newest_key(merchant)
     steps = progress.steps if key else [_with_key(step) for step in progress.steps]
     upcoming = next((step for step in steps if not step.is_done), None)
     return FirstDay(

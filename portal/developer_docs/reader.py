@@ -36,7 +36,7 @@ def reader_of(request: HttpRequest) -> Reader | None:
     membership = access.current_membership(request)
     if membership is None or access.must_set_up_second_factor(membership):
         return None
-    key = keys.newest(membership.merchant)
+    key = keys.newest_key(membership.merchant)
     return Reader(membership.merchant.name, key.client_id, key.name) if key else None
 
 

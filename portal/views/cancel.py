@@ -64,7 +64,7 @@ def _question_context(form: CancelForm, membership: Membership) -> dict[str, Any
     return {
         "cancels": True,
         "reason": form.data.get("reason", ""),
-        "errors": pages.errors(form),
+        "errors": pages.first_errors(form),
         "sends_voided": subscriptions.has_subscribed(membership.merchant, EventType.VOIDED),
     }
 

@@ -31,7 +31,7 @@ class PasswordForm(forms.Form):
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """Join a team, with a new account or with the account that has the invitation's address."""
     try:
-        invitation = team.open_invitation(token)
+        invitation = team.find_open_invitation(token)
         person = User.objects.filter(email__iexact=invitation.email).first()
         if person is None:
             return _join_with_new_account(request, token, invitation)

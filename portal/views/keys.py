@@ -50,7 +50,7 @@ def list_keys(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _show_keys(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     rows = ApiClient.objects.filter(merchant=membership.merchant)
     clients = list(rows.filter(revoked_at=None).select_related("holder").order_by("created"))
-    grantable = keys.grantable(membership.role)
+    grantable = keys.grantable_scopes(membership.role)
     context: dict[str, Any] = {
         "made": _take_secret(request, membership, clients),
         "clients": clients,
@@ -109,13 +109,13 @@ def _record_action(request: HttpRequest, membership: Membership, action: str, cl
 def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) -> HttpResponse:
     scopes = _scope_choices(membership, request.POST.getlist("scopes"))
     return _show_keys(
-        request, membership, errors=pages.errors(form), name=request.POST.get("name", ""), scopes=scopes
+        request, membership, errors=pages.first_errors(form), name=request.POST.get("name", ""), scopes=scopes
     )
 
 
 def _scope_choices(membership: Membership, chosen: Collection[str]) -> list[dict[str, Any]]:
     """Return the scopes that the person may grant to a key, with `is_on` for the chosen ones."""
-    grantable = keys.grantable(membership.role)
+    grantable = keys.grantable_scopes(membership.role)
     return [
         {"name": name, "words": words, "is_on": name in chosen}
         for name, words in settings.SCOPES.items()

@@ -73,7 +73,7 @@ def _role_table() -> list[dict[str, Any]]:
     """Return the table of permissions: a row for each action, and a cell for each role."""
     table = [(words, access.ROLES_BY_ACTION[action]) for action, words in ACTION_TEXTS.items()]
     for scope, words in SCOPE_TEXTS.items():
-        table.append((words, frozenset(role for role in Role if scope in keys.grantable(role))))
+        table.append((words, frozenset(role for role in Role if scope in keys.grantable_scopes(role))))
     table.append((MAKE_OWNER, frozenset({Role.OWNER})))
     return [{"words": words, "cells": [role in allowed for role in Role]} for words, allowed in table]
 
@@ -111,7 +111,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
         else:
             messages.success(request, f"Invited. The link in the mail to {email} works for 7 days.")
             return redirect("portal_team")
-    return _show_team(request, membership, errors=pages.errors(form), form=form)
+    return _show_team(request, membership, errors=pages.first_errors(form), form=form)
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")

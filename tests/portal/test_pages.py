@@ -27,8 +27,8 @@ def test_a_page_with_errors_is_a_422(
 
 
 def test_errors_are_the_first_of_each_wrong_field() -> None:
-    assert pages.errors(Form({"name": "", "note": "x"})) == {"name": "Give it a name."}
-    assert pages.errors(Form({"name": "Box"})) == {}
+    assert pages.first_errors(Form({"name": "", "note": "x"})) == {"name": "Give it a name."}
+    assert pages.first_errors(Form({"name": "Box"})) == {}
 
 
 def test_a_secret_is_stored_encrypted_and_shown_once_to_its_merchant(acme: Merchant, rival: Merchant) -> None:

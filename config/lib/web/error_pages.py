@@ -32,7 +32,7 @@ def template_context(request: HttpRequest) -> dict[str, Any]:
 
 def show_refusal(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
     """Return the page for a refused action. It names the roles that may do it, or the chosen merchant."""
-    facts = {name: getattr(exception, name, "") for name in ("who_may", "other_merchant")}
+    facts = {name: getattr(exception, name, "") for name in ("allowed_roles", "other_merchant")}
     return render(request, "403.html", facts, status=403)
 
 

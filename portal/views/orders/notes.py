@@ -30,7 +30,7 @@ def write_note(request: HttpRequest, membership: Membership, checkout_uuid: UUID
     checkout = order.read_order(membership.merchant, checkout_uuid).checkout
     form = NoteForm(request.POST)
     if not form.is_valid():
-        pages.report_refusal(request, f"The note was not saved. {pages.errors(form)['text']}")
+        pages.report_refusal(request, f"The note was not saved. {pages.first_errors(form)['text']}")
     elif CheckoutNote.objects.filter(checkout_uuid=checkout.pk).count() >= MAX_NOTES:
         pages.report_refusal(request, f"An order can have at most {MAX_NOTES} notes.")
     else:

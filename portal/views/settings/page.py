@@ -76,7 +76,7 @@ def save_settings(request: HttpRequest, membership: Membership) -> HttpResponseB
 @csrf_protect
 def _save_changes(request: HttpRequest, membership: Membership) -> HttpResponse:
     form, wording = SettingsForm(request.POST), _typed_wording(request.POST)
-    drawn, errors = _read_logo(request, pages.errors(form) | _wording_errors(wording))
+    drawn, errors = _read_logo(request, pages.first_errors(form) | _wording_errors(wording))
     if errors or "preview" in request.POST:
         return _show_page(request, membership, values=request.POST, errors=errors, wording=wording)
     if drawn:
