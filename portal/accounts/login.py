@@ -44,7 +44,7 @@ LIFETIMES = {
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Logs people in with our limits. There is no sign-up: people are invited."""
+    """Logs people in with our limits. People cannot sign up: a team or an operator invites them."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "This e-mail address and password do not match.",
@@ -63,7 +63,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return the caller's IP address, found in the same way as for our limits and logs."""
+        """Return the caller's IP address, as our limits and logs determine it."""
         return address.caller_address(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -95,11 +95,11 @@ class AccountAdapter(DefaultAccountAdapter):
         return True
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Return whether the latest proof of identity is too old; a login counts like any other proof."""
+        """Return whether the latest proof of identity is too old. A login counts as a proof."""
         return not access.has_fresh_proof(context.request)
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Return the ways to prove one's identity again, a passkey first.
+        """Return the ways in which the person can prove their identity again, a passkey first.
 
         For operators who have a second factor, the password is left out.
         """

@@ -51,9 +51,9 @@ class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
     """The mailed code. It allows three tries, even if they are sent in parallel."""
 
     def clean_code(self) -> str:
-        wrong = get_adapter().error_messages["incorrect_code"]
-        tried = f"{context.request.session.session_key}:{crypto.digest(self.expected_code or '')}"
-        _spend_attempt("mailed_code", tried, wrong)
+        refusal = get_adapter().error_messages["incorrect_code"]
+        session_and_code = f"{context.request.session.session_key}:{crypto.digest(self.expected_code or '')}"
+        _spend_attempt("mailed_code", session_and_code, refusal)
         code: str = super().clean_code()
         return code
 

@@ -55,7 +55,7 @@ KNOWN_ADDRESS_PERIOD = 90 * DAY  # how long an address counts as known after a l
 
 
 class TooManyAttempts(Exception):
-    """A limit is reached; the attempt was not counted and must not be made."""
+    """A limit is reached. The attempt was not counted and must not be made."""
 
     def __init__(self, kind: str, limit: Limit) -> None:
         super().__init__(kind)
@@ -67,11 +67,14 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
 
     `account` is the text that was typed. The function does the same work whether or not the account exists.
     """
-    alike = {"account_digest": _account_digests(account), **network.caller_digests("login address", address)}
-    attempt = LoginAttempt(kind=kind, **network.first_digests(alike))
-    attempt.alike = alike
+    digests_by_field = {
+        "account_digest": _account_digests(account),
+        **network.caller_digests("login address", address),
+    }
+    attempt = LoginAttempt(kind=kind, **network.first_digests(digests_by_field))
+    attempt.digests_by_field = digests_by_field
     with transaction.atomic(savepoint=True):
-        quota.lock_digests("login", *(digest for digests in alike.values() for digest in digests))
+        quota.lock_digests("login", *(digest for digests in digests_by_field.values() for digest in digests))
         attempt.created_at = clock.now()
         for limit in LIMITS[kind]:
             if _is_reached(limit, attempt) and not _is_limit_waived(limit, kind, account, address):
@@ -103,8 +106,8 @@ def delete_old() -> None:
 
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
     return any(
-        quota.locked_until(alike, counted, attempt.created_at) is not None
-        for alike, counted in _counted_attempts(limit, attempt)
+        quota.locked_until(attempts, attempts_quota, attempt.created_at) is not None
+        for attempts, attempts_quota in _counted_attempts(limit, attempt)
     )
 
 
@@ -123,8 +126,8 @@ def _counted_attempts(
 
 def _similar_attempts(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:
     """Return the attempts of the same kind with the same digests in these fields, under any lookup key."""
-    shared = {f"{name}__in": attempt.alike[name] for name in fields}
-    return LoginAttempt.objects.filter(kind=attempt.kind, **shared)
+    same_digests = {f"{name}__in": attempt.digests_by_field[name] for name in fields}
+    return LoginAttempt.objects.filter(kind=attempt.kind, **same_digests)
 
 
 def _account_digests(account: str) -> list[str]:

@@ -43,7 +43,7 @@ class Site(AdminSite):
 
     def get_urls(self) -> list[Any]:
         """Leave out the URL view_on_site, which no row uses and whose pattern is slow on long paths."""
-        return [found for found in super().get_urls() if getattr(found, "name", "") != "view_on_site"]
+        return [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Register only our admin classes. Those of libraries allow changes, and let people guess secrets."""
@@ -52,20 +52,20 @@ class Site(AdminSite):
 
     def admin_view(self, view: Page, cacheable: bool = False) -> Page:
         """Wrap an admin page, so that it requires a second factor, and fresh proof for each change."""
-        shown: Page = super().admin_view(view, cacheable)
+        admin_page: Page = super().admin_view(view, cacheable)
 
-        @wraps(shown)
+        @wraps(admin_page)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             htmx: HtmxDetails | None = getattr(request, "htmx", None)
             if htmx and not request.user.is_authenticated:
                 return access.redirect_to_login(htmx, otherwise=reverse("admin:index"))
             if not self.has_permission(request):
-                return shown(request, *args, **kwargs)
+                return admin_page(request, *args, **kwargs)
             if second_factor.is_second_factor_missing(request.user):
                 return redirect(second_factor.SET_UP)
             if _changes_something(request) and not access.has_fresh_proof(request):
                 _ask_for_proof(request)
-            return _respond(partial(shown, request, *args, **kwargs), request)
+            return _respond(partial(admin_page, request, *args, **kwargs), request)
 
         return cast(Page, guarded)
 
@@ -82,10 +82,10 @@ def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpRes
     """
     # Load all rights of the person from the primary, before the page is read on the replica.
     request.user.has_perm(ANY_PERMISSION)
-    answer = last_writes.response_after_writes(page, request, last_writes.OPERATORS)
+    response = last_writes.response_after_writes(page, request, last_writes.OPERATORS)
     if _changes_something(request):
         last_writes.record_write(last_writes.OPERATORS)
-    return answer
+    return response
 
 
 def _changes_something(request: HttpRequest) -> bool:

@@ -92,11 +92,11 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
             parsed = RegistrationResponse.from_dict(self.cleaned_data["credential"])
             _check_origin(parsed.response.client_data)
             _check_key(parsed.response.attestation_object.auth_data.credential_data)
-        sent = {
+        response = {
             "clientDataJSON": websafe_encode(parsed.response.client_data),
             "attestationObject": websafe_encode(parsed.response.attestation_object),
         }
-        return {"id": parsed.id, "rawId": parsed.id, "type": "public-key", "response": sent}
+        return {"id": parsed.id, "rawId": parsed.id, "type": "public-key", "response": response}
 
     def clean(self) -> dict[str, Any]:
         with _unify_refusals():
@@ -169,12 +169,12 @@ def _check_origin(client_data: CollectedClientData) -> None:
         raise ValueError("another origin")
 
 
-def _check_key(made: AttestedCredentialData | None) -> None:
+def _check_key(credential: AttestedCredentialData | None) -> None:
     """Raise one of the _MALFORMED errors if the key cannot verify signatures."""
-    if made is None or made.public_key.ALGORITHM not in CoseKey.supported_algorithms():
+    if credential is None or credential.public_key.ALGORITHM not in CoseKey.supported_algorithms():
         raise ValueError("no public key, or one of an algorithm that we have not offered")
     with suppress(InvalidSignature):
-        made.public_key.verify(b"", b"")
+        credential.public_key.verify(b"", b"")
 
 
 @contextmanager

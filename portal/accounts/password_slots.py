@@ -17,6 +17,7 @@ from config.lib.web import address
 # A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API
 # read from 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (measured by
 # `make bench ARGS=logins`).
+
 # Logins that can wait for each slot. About as many get a slot within two seconds, and they occupy only a few
 # of the process's threads.
 QUEUE = 8

@@ -1,6 +1,6 @@
-"""The second factor: an authenticator app or a passkey, and recovery codes; a code is accepted once.
+"""The second factor: an authenticator app or a passkey, and recovery codes.
 
-Rule portal.second_factor.
+A code is accepted only once. Rule portal.second_factor.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from portal.models import User
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 CODES = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
 SET_UP = "mfa_activate_totp"  # the page where a person without a second factor sets one up
-LAST = "last_counter"  # key in an authenticator's data: the half minute of the latest accepted code
+LAST_COUNTER = "last_counter"  # key in an authenticator's data: the half minute of the latest accepted code
 
 
 def is_second_factor_missing(person: Any) -> bool:
@@ -36,15 +36,15 @@ def is_second_factor_missing(person: Any) -> bool:
 def delete_orphan_codes(user: Any) -> None:
     """Delete the recovery codes of a person who has no second factor any more.
 
-    Otherwise the codes would remain after an operator deletes the factor on a lost phone, and the finder of
-    the phone might have them. The person gets new codes with the next factor.
+    Otherwise the codes would remain valid after an operator deletes the factor on a lost phone, and the
+    finder of the phone might have them. The person gets new codes with the next factor.
     """
     if not is_mfa_enabled(user):
         Authenticator.objects.filter(user=user).delete()
 
 
 def require_second_factor(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Decorate an account page so that people first set up a missing second factor."""
+    """Decorate an account page so that a person without a second factor first sets one up."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -76,12 +76,12 @@ def _use_app_code(authenticator: Authenticator, code: str) -> bool:
     """
     locked = Authenticator.objects.select_for_update(no_key=True).get(pk=authenticator.pk)
     app = pyotp.TOTP(crypto.decrypt(locked.data["secret"]))
-    typed = "".join(filter(str.isalnum, code))
+    entered_code = "".join(filter(str.isalnum, code))
     now = app.timecode(timezone.now())
     for counter in range(now - settings.MFA_TOTP_TOLERANCE, now + settings.MFA_TOTP_TOLERANCE + 1):
-        is_right = pyotp.utils.strings_equal(typed, app.generate_otp(counter))
-        if is_right and counter > locked.data.get(LAST, 0):
-            locked.data[LAST] = counter
+        is_right = pyotp.utils.strings_equal(entered_code, app.generate_otp(counter))
+        if is_right and counter > locked.data.get(LAST_COUNTER, 0):
+            locked.data[LAST_COUNTER] = counter
             locked.save(update_fields=["data"])
             return True
     return False

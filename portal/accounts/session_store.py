@@ -1,4 +1,4 @@
-"""People's sessions: only the cookie holds a session's secret, and the database stores a keyed digest of it.
+"""The store of people's sessions: the cookie holds a session's secret, and the database only its keyed digest.
 
 A copy of the database therefore cannot be used to log in. In the tables of Django and allauth, `session_key`
 is the digest. Rule portal.session_digests.
@@ -27,13 +27,13 @@ def digest(secret: str) -> str:
 def _stored_key(secret: str) -> str:
     """Return the session key under which the session of a cookie's secret is stored.
 
-    While LOOKUP_KEY is being replaced, the session is also found by its digest under the previous key.
+    While LOOKUP_KEY is being replaced, it can also be the digest under the previous LOOKUP_KEY.
     """
     keys = [digest[:DIGEST_LETTERS] for digest in crypto.keyed_digests(PURPOSE, secret)]
     if len(keys) == 1:
         return keys[0]
-    found = Session.objects.filter(session_key__in=keys).values_list("session_key", flat=True).first()
-    return found or keys[0]
+    stored_key = Session.objects.filter(session_key__in=keys).values_list("session_key", flat=True).first()
+    return stored_key or keys[0]
 
 
 class SessionStore(db.SessionStore):

@@ -44,7 +44,8 @@ SYSTEMS = (
 )
 
 
-# The header of requests by which a page refreshes automatically. Without JavaScript, their query has LOOKS.
+# The header of requests by which a page refreshes automatically. Without JavaScript, the query of these
+# requests has the parameter AUTOMATIC instead.
 AUTOMATIC_HEADER = "X-Live"
 AUTOMATIC_PREFIXES = ("/admin/", "/portal/")
 
@@ -82,10 +83,10 @@ class ListedSession(NamedTuple):
 
 
 def sessions_of(request: HttpRequest, user: User) -> list[ListedSession]:
-    """Return the person's sessions: this one first, then the most recently seen."""
+    """Return the person's sessions: the session of this request first, then the most recently used."""
     UserSession.objects.create_from_request(request)
-    going_on = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
-    places = [
+    live_keys = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    sessions = [
         ListedSession(
             row.pk,
             browser_in_words(row.user_agent),
@@ -93,20 +94,18 @@ def sessions_of(request: HttpRequest, user: User) -> list[ListedSession]:
             row.last_seen_at,
             row.session_key == _session_key(request),
         )
-        for row in UserSession.objects.filter(user=user, session_key__in=going_on)
+        for row in UserSession.objects.filter(user=user, session_key__in=live_keys)
     ]
-    return sorted(places, key=lambda place: (place.is_this, place.seen_at), reverse=True)
+    return sorted(sessions, key=lambda session: (session.is_this, session.seen_at), reverse=True)
 
 
-def end_other_sessions(request: HttpRequest, user: User, named: str = "") -> int:
-    """End the session with the id `named`, or all sessions of the person if `named` is empty.
+def end_other_sessions(request: HttpRequest, user: User, session_id: str = "") -> int:
+    """End the person's session with this id, or all sessions of the person if `session_id` is empty.
 
-    The session of the request is never ended.
-
-    Return the number of ended sessions.
+    The session of the request is never ended. Return the number of ended sessions.
     """
     rows = UserSession.objects.filter(user=user).exclude(session_key=_session_key(request))
-    ended = [row for row in rows if named in ("", str(row.pk))]
+    ended = [row for row in rows if session_id in ("", str(row.pk))]
     for row in ended:
         row.end()
     return len(ended)
@@ -122,9 +121,9 @@ def end_all(user: User) -> None:
 def renew_session_key(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
     """Give the session a new key after a repeated proof of identity, as Django does after a login."""
     if reauthenticated:
-        former = _session_key(request)
+        previous_key = _session_key(request)
         request.session.cycle_key()
-        UserSession.objects.filter(session_key=former).update(session_key=_session_key(request))
+        UserSession.objects.filter(session_key=previous_key).update(session_key=_session_key(request))
 
 
 def browser_in_words(user_agent: str) -> str:
@@ -142,9 +141,9 @@ def delete_ended() -> None:
 
 def _move_session_row(request: HttpRequest) -> None:
     """Update the key in the session's UserSession row: Django changes it after SECRET_KEY was replaced."""
-    former = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
-    if former != _session_key(request):
-        UserSession.objects.filter(session_key=former).update(session_key=_session_key(request))
+    previous_key = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
+    if previous_key != _session_key(request):
+        UserSession.objects.filter(session_key=previous_key).update(session_key=_session_key(request))
 
 
 def _is_automatic(request: HttpRequest) -> bool:

@@ -1,6 +1,6 @@
-"""Unused accounts: they are warned, disabled after 90 days without a login, and can be enabled again.
+"""Unused accounts: the person is warned, and after 90 days without a login the account is disabled.
 
-Rule portal.unused_accounts.
+The person can enable it again. Rule portal.unused_accounts.
 """
 
 from datetime import datetime, timedelta
@@ -41,17 +41,17 @@ def warn_and_disable() -> None:
 
 
 def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
-    """Return a redirect to the proof that a disabled account still lacks; None if the login can continue.
+    """Return a redirect to the proof that a disabled account still lacks, or None if the login can continue.
 
     A disabled account needs both a code by e-mail and the password, in either order and in the same browser.
     """
     if user.disabled_for_disuse_at is None:
         return None
-    given = {record["method"] for record in get_authentication_records(request, user)}
-    for method, (words, page) in PROOFS.items():
-        if method not in given:
+    given_proofs = {record["method"] for record in get_authentication_records(request, user)}
+    for method, (message, page) in PROOFS.items():
+        if method not in given_proofs:
             request.session.pop(LOGIN_SESSION_KEY, None)
-            messages.error(request, words)
+            messages.error(request, message)
             return redirect(page)
     return None
 

@@ -115,7 +115,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An offer of a role, mailed as a link. Only the hash of the link's token is kept."""
+    """An offer of a role, mailed as a link. Only the hash of the link's token is stored."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="invitations")
@@ -147,13 +147,13 @@ class Invitation(models.Model):
 
     @property
     def inviter(self) -> str:
-        """Who invites, for the invited person: a member of the team by their e-mail, an operator as the service."""
+        """The inviter's name for the invited person: a member's e-mail, or the service's name for an operator."""
         is_member = Membership.objects.filter(merchant=self.merchant_id, user=self.invited_by_id).exists()
         return self.invited_by.email if is_member else "Merchant Checkout"
 
 
 class LoginAttempt(models.Model):
-    """An attempt that portal.accounts.login_limits counts; account and address are stored only as digests."""
+    """An attempt that portal.accounts.login_limits counts. Account and address are stored only as digests."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=20)
@@ -161,8 +161,8 @@ class LoginAttempt(models.Model):
     address_digest = models.CharField(max_length=64)
     site_digest = quota.site_digest_field()
     created_at = models.DateTimeField()
-    # Set only on a new attempt: for each field, the digests that the limits compare.
-    alike: dict[str, list[str]]
+    # Set only on a new attempt: the digests that the limits compare, by the name of the field.
+    digests_by_field: dict[str, list[str]]
 
     class Meta:
         indexes: ClassVar = [
