@@ -174,7 +174,7 @@ def _revocation_endpoint() -> Schema:
 
 
 def _metadata_endpoint() -> Schema:
-    described = {"schema": reference_to("ServerMetadata"), "example": metadata.describe()}
+    described = {"schema": reference_to("ServerMetadata"), "example": metadata.describe_server()}
     return {
         "operationId": "read_server_metadata",
         "summary": "Read the authorization server's metadata",

@@ -39,14 +39,14 @@ class InvalidRequest(Exception):
 class Endpoint(NamedTuple):
     """An endpoint of the OAuth server.
 
-    `taken` are the parameters that it accepts in addition to the client's credentials, the required one
-    first.
+    `parameter_names` are the parameters that it accepts in addition to the client's credentials. The first
+    one is required.
     """
 
-    taken: tuple[str, ...]
+    parameter_names: tuple[str, ...]
     check: Callable[[Parameters], None]
     """Raises InvalidRequest for parameters that the endpoint cannot use."""
-    act: Callable[[HttpRequest, Parameters], HttpResponse]
+    respond: Callable[[HttpRequest, Parameters], HttpResponse]
     """Returns the response. It is the error `invalid_client` if the credentials are wrong."""
 
     def answer(self, request: HttpRequest) -> HttpResponse:
@@ -54,17 +54,17 @@ class Endpoint(NamedTuple):
         if request.method != "POST":
             return refusal("invalid_request", 405, "Use POST.", Allow="POST")
         try:
-            parameters = _read_parameters(request, self.taken)
+            parameters = _read_parameters(request, self.parameter_names)
             self.check(parameters)
         except InvalidRequest as invalid:
             return refusal(invalid.error, 400, str(invalid))
         try:
-            return self._limited(request, parameters)
+            return self._respond_within_limit(request, parameters)
         except (OperationalError, InterfaceError):
             return refusal("temporarily_unavailable", 503, "Try again in a second.", Retry_After="1")
 
-    def _limited(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
-        """Call `act`, unless too many requests with this client id from this network have failed."""
+    def _respond_within_limit(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
+        """Call `respond`, unless too many requests with this client id from this network have failed."""
         client_id, networks = (
             parameters.get("client_id", ""),
             address.networks_of(address.caller_address(request)),
@@ -73,7 +73,7 @@ class Endpoint(NamedTuple):
         if not limits.has_calls_left("token_failures", client_id, networks.network, shared=site):
             words = "This client has failed too often. Check client_id and client_secret, and wait a minute."
             return refusal("rate_limited", 429, words, Retry_After="60")
-        response = self.act(request, parameters)
+        response = self.respond(request, parameters)
         if response.status_code == 401:
             limits.spend("token_failures", client_id, networks.network, shared=site)
         return response
@@ -94,14 +94,14 @@ def invalid_client() -> HttpResponse:
 
 
 def refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
-    """Return an error response as RFC 6749 defines it. `words` say what the developer must do.
+    """Return an error response as RFC 6749 defines it. `words` name the remedy for the developer.
 
     Characters that section 5.2 does not allow in the sentence are replaced.
     """
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    allowed = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
-    content = {"error": error, "error_description": allowed}
-    return JsonResponse(content, status=status, headers=named)
+    header_fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    description = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
+    content = {"error": error, "error_description": description}
+    return JsonResponse(content, status=status, headers=header_fields)
 
 
 def too_large() -> HttpResponse:
@@ -111,47 +111,47 @@ def too_large() -> HttpResponse:
     )
 
 
-def _read_parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
+def _read_parameters(request: HttpRequest, names: Sequence[str]) -> Parameters:
     """Return the parameters from the body and from the Basic header. Raises InvalidRequest."""
     if request.META["QUERY_STRING"]:
         raise InvalidRequest("Send the parameters in the body, not in the URL.")
-    found = _read_body(request, taken)
+    parameters = _read_body(request, names)
     for name, value in _read_basic(request).items():
-        if found.setdefault(name, value) != value:
+        if parameters.setdefault(name, value) != value:
             raise InvalidRequest(
                 "Body and Authorization header name different clients. Send the credentials in only one of "
                 "them."
             )
-    for name, value in found.items():
+    for name, value in parameters.items():
         if len(value) > LONGEST or "\x00" in value:
             raise InvalidRequest(
                 f"{name} is too long or contains a NUL character. Send it as you received it."
             )
-    return found
+    return parameters
 
 
-def _read_body(request: HttpRequest, taken: Sequence[str]) -> Parameters:
-    """Return the client's credentials and the `taken` parameters from the body, without empty ones.
+def _read_body(request: HttpRequest, names: Sequence[str]) -> Parameters:
+    """Return the client's credentials and the parameters `names` from the body, without empty ones.
 
     Empty parameters count as omitted (RFC 6749, 3.2).
     """
-    wanted = f"{taken[0]}, client_id and client_secret"
+    expected = f"{names[0]}, client_id and client_secret"
     try:
         if request.content_type == "application/json":
-            found = strict_json.parse(request.body or b"{}")
+            content = strict_json.parse(request.body or b"{}")
         elif request.content_type == "application/x-www-form-urlencoded":
-            found = _single_values(request)
+            content = _single_values(request)
         elif not request.body:
-            found = {}
+            content = {}
         else:
             raise InvalidRequest("Send the body as application/json or application/x-www-form-urlencoded.")
     except (RequestDataTooBig, TooManyFieldsSent):
-        raise InvalidRequest(f"The body is too large. Send {wanted}.") from None
+        raise InvalidRequest(f"The body is too large. Send {expected}.") from None
     except strict_json.InvalidJson as invalid:
         raise InvalidRequest(f"The body is not valid JSON: {invalid}. Send one JSON object.") from None
-    if not isinstance(found, dict):
-        raise InvalidRequest(f"The body is not a JSON object. Send one with {wanted}.")
-    return _require_strings({name: value for name, value in found.items() if name in {*CLIENT, *taken}})
+    if not isinstance(content, dict):
+        raise InvalidRequest(f"The body is not a JSON object. Send one with {expected}.")
+    return _require_strings({name: value for name, value in content.items() if name in {*CLIENT, *names}})
 
 
 def _single_values(request: HttpRequest) -> dict[str, Any]:
@@ -160,11 +160,11 @@ def _single_values(request: HttpRequest) -> dict[str, Any]:
     return dict(request.POST.items())
 
 
-def _require_strings(known: dict[str, Any]) -> Parameters:
-    for name, part in known.items():
-        if not isinstance(part, str):
+def _require_strings(parameters: dict[str, Any]) -> Parameters:
+    for name, value in parameters.items():
+        if not isinstance(value, str):
             raise InvalidRequest(f"{name} is not a string. Send it in quotes.")
-    return {name: part for name, part in known.items() if part}
+    return {name: value for name, value in parameters.items() if value}
 
 
 def _read_basic(request: HttpRequest) -> dict[str, str]:

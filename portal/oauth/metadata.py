@@ -11,7 +11,7 @@ PATH = "/.well-known/oauth-authorization-server"
 CLIENT_AUTHENTICATION = ("client_secret_basic", "client_secret_post")
 
 
-def describe() -> dict[str, Any]:
+def describe_server() -> dict[str, Any]:
     """Return the metadata of this environment's authorization server."""
     return {
         "issuer": settings.BASE_URL,
@@ -28,5 +28,5 @@ def describe() -> dict[str, Any]:
 
 @require_safe
 def metadata(request: HttpRequest) -> HttpResponse:
-    """GET /.well-known/oauth-authorization-server. Rule token.metadata."""
-    return JsonResponse(describe(), headers={"Cache-Control": "public, max-age=300"})
+    """Return the metadata (GET /.well-known/oauth-authorization-server). Rule token.metadata."""
+    return JsonResponse(describe_server(), headers={"Cache-Control": "public, max-age=300"})

@@ -12,11 +12,11 @@ from portal.oauth.client_requests import Endpoint, InvalidRequest, Parameters
 @csrf_exempt
 @sensitive_variables()
 def revoke(request: HttpRequest) -> HttpResponse:
-    """POST /oauth/revoke. Rule token.revocation."""
+    """Revoke a token (POST /oauth/revoke). Rule token.revocation."""
     return ENDPOINT.answer(request)
 
 
-def _check_token_given(parameters: Parameters) -> None:
+def _check_token_is_present(parameters: Parameters) -> None:
     if "token" not in parameters:
         raise InvalidRequest("token is missing. Send the access token that is to end.")
 
@@ -32,4 +32,4 @@ def _delete_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
     return response
 
 
-ENDPOINT = Endpoint(("token", "token_type_hint"), _check_token_given, _delete_token)
+ENDPOINT = Endpoint(("token", "token_type_hint"), _check_token_is_present, _delete_token)

@@ -1,4 +1,4 @@
-"""The token endpoint (rules token.*): RFC 6749's client credentials."""
+"""The token endpoint: the client credentials grant of RFC 6749 (rules token.*)."""
 
 import orjson
 from django.conf import settings
@@ -15,7 +15,7 @@ from portal.oauth.library import CLIENT
 @csrf_exempt
 @sensitive_variables()
 def token(request: HttpRequest) -> HttpResponse:
-    """POST /oauth/token. Rule token.answer."""
+    """Issue an access token (POST /oauth/token). Rule token.answer."""
     return ENDPOINT.answer(request)
 
 
@@ -41,16 +41,22 @@ def _issue_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
 
 
 def _other_scopes(parameters: dict[str, str]) -> str:
-    """Return a sentence about the requested scopes that the client does not have, and about those it has."""
+    """Return sentences about the requested scopes that the client lacks, and about the scopes that it has."""
     client = CLIENT.first(parameters["client_id"])
-    own = client.scopes.split() if client is not None else []
-    others = [
-        name for name in parameters.get("scope", "").split() if name in settings.SCOPES and name not in own
+    client_scopes = client.scopes.split() if client is not None else []
+    missing_scopes = [
+        name
+        for name in parameters.get("scope", "").split()
+        if name in settings.SCOPES and name not in client_scopes
     ]
-    why = f"This client was not made with {', '.join(others)}." if others else "There is no such scope."
+    reason = (
+        f"This client was not made with {', '.join(missing_scopes)}."
+        if missing_scopes
+        else "There is no such scope."
+    )
     return (
-        f"{why} Ask for some of {', '.join(own)}, separated by spaces, or for none, which gives all of them. "
-        "A key with other scopes is made in the portal, under Keys."
+        f"{reason} Ask for some of {', '.join(client_scopes)}, separated by spaces, "
+        "or for none, which gives all of them. A key with other scopes is made in the portal, under Keys."
     )
 
 
