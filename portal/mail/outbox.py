@@ -41,22 +41,22 @@ SUBJECTS = {
     "keys_of_person": "{merchant}: API keys that {person} still knows",
     "invitation": "Join {shop}",
     "endpoint_failing": "{merchant}: your webhook endpoint has failed for an hour",
-    "deliveries_parked": "{merchant}: {happened}",
+    "deliveries_parked": "{merchant}: {news}",
     "refund_failed": "{merchant}: a refund failed",
     "refund_returned": "{merchant}: a refund was returned",
-    "holds_lost": "{merchant}: {happened}",
+    "holds_lost": "{merchant}: {news}",
     "suspended": "{merchant}: payments are stopped",
     "resumed": "{merchant}: payments work again",
     "dispute_opened": "{merchant}: a {payer} disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
-# The kinds of mail that a merchant gets at most once a day. The mail says how many of these rows there are.
+# The kinds of mail that a merchant gets at most once a day. The mail gives the number of these rows.
 DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {
     "deliveries_parked": merchant_tasks.parked_deliveries,
     "holds_lost": merchant_tasks.lost_holds,
 }
 # For each daily kind, the subject's words about one row and about several.
-HAPPENED = {
+DAILY_NEWS = {
     "deliveries_parked": ("a delivery is parked", "deliveries are parked"),
     "holds_lost": ("a hold lapsed before a capture", "holds lapsed before a capture"),
 }
@@ -89,8 +89,10 @@ def _ending_changes() -> QuerySet[Change]:
 def rows_without_mail(merchant: Merchant, kind: str) -> QuerySet[Any]:
     """Return the merchant's rows of this daily kind that appeared after the last mail of the kind."""
     waiting = DAILY[kind](merchant)
-    told = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))["at"]
-    return waiting.filter(APPEARED_SINCE[kind](told)) if told else waiting
+    last_sent_at = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))[
+        "at"
+    ]
+    return waiting.filter(APPEARED_SINCE[kind](last_sent_at)) if last_sent_at else waiting
 
 
 def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
@@ -141,8 +143,8 @@ def _send_mail(email: OutboundEmail) -> bool:
         return False
     # The mail server or the facts can raise any exception. The other mails must still be sent.
     except Exception as error:
-        of = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
-        log.error("mail not sent", **of, kind=email.kind, error=type(error).__name__)
+        ids = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
+        log.error("mail not sent", **ids, kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
             email.next_try_at = clock.now() + timedelta(seconds=15 * 2**email.tries)
             email.save(update_fields=["next_try_at"])
@@ -150,7 +152,7 @@ def _send_mail(email: OutboundEmail) -> bool:
         message = None
     email.next_try_at, email.sent_at = None, now if message else None
     email.text = None
-    email.facts.pop("link", None)  # no link or code is kept longer than needed
+    email.facts.pop("link", None)  # a link or code is stored no longer than needed
     email.save(update_fields=["next_try_at", "sent_at", "text", "facts"])
     return message is not None
 
@@ -163,8 +165,8 @@ def _build_message(email: OutboundEmail) -> EmailMessage | None:
         recipient, written_subject, written_body = (email.text or "").split("\n", 2)
         return EmailMessage(written_subject, written_body, to=[recipient])
     context = _mail_context(email, email.merchant)
-    to = _recipients_of(email)
-    if not to:
+    recipients = _recipients_of(email)
+    if not recipients:
         return None
     context |= {
         "merchant": email.merchant,
@@ -176,13 +178,13 @@ def _build_message(email: OutboundEmail) -> EmailMessage | None:
         body = render_to_string(f"portal/mail/{email.kind}.txt", context)
     words = SUBJECTS[email.kind].format(**context | {"merchant": email.merchant.name})
     subject = ("TEST · " if settings.SANDBOX else "") + words
-    return EmailMessage(" ".join(subject.split()), body, to=to)
+    return EmailMessage(" ".join(subject.split()), body, to=recipients)
 
 
 def _recipients_of(email: OutboundEmail) -> list[str]:
     if email.kind == "invitation":
-        open_ones = Invitation.objects.filter(pk=email.key, ended_at=None)
-        return list(open_ones.values_list("email", flat=True))
+        open_invitations = Invitation.objects.filter(pk=email.key, ended_at=None)
+        return list(open_invitations.values_list("email", flat=True))
     owners = Membership.objects.filter(merchant=email.merchant, role=Role.OWNER, user__is_active=True)
     return list(owners.values_list("user__email", flat=True))
 
@@ -197,7 +199,7 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
         return {"invitation": invitation, "link": link, "shop": safe_names.safe_shop_name(merchant)}
     if email.kind in DAILY:
         if count := DAILY[email.kind](merchant).count():
-            return {"count": count, "happened": HAPPENED[email.kind][count > 1]}
+            return {"count": count, "news": DAILY_NEWS[email.kind][count > 1]}
         raise NoLongerNeeded
     if email.kind in ("suspended", "resumed"):
         if operator_stops.is_stopped(merchant.pk) != (email.kind == "suspended"):
@@ -210,7 +212,10 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
 
 
 def _change_facts(entry: AuditEntry, text: str) -> dict[str, Any]:
-    """Return the facts of a mail about a sensitive change. A text about settings or a new member names them."""
+    """Return the facts of a mail about a sensitive change.
+
+    If the text already names the changed settings or the new member's role, `facts` is "".
+    """
     has_facts = entry.action not in ("settings_changed", "invitation_accepted")
     if entry.action == "invitation_accepted":
         text = f"{text} as {Role(entry.facts['role']).in_words}"

@@ -57,10 +57,10 @@ def _queue_parked_deliveries(now: datetime) -> None:
 
 
 def _queue_failed_refunds(now: datetime) -> None:
-    back = Change.objects.filter(
+    changes = Change.objects.filter(
         pk__gte=clock.first_id(now - LOOK_BACK), origin=Status.REFUNDING, to=Status.CAPTURED
     )
-    failed = merchant_tasks.failed_refunds(checkout__in=back.values("checkout"))
+    failed = merchant_tasks.failed_refunds(checkout__in=changes.values("checkout"))
     for refund in failed.select_related("merchant", "checkout"):
         checkout = refund.checkout
         outbox.queue_once(
@@ -77,10 +77,10 @@ def _queue_failed_refunds(now: datetime) -> None:
 
 
 def _queue_returned_refunds(now: datetime) -> None:
-    lately = Movement.objects.filter(
+    returns = Movement.objects.filter(
         pk__gte=clock.first_id(now - LOOK_BACK), kind=Movement.Kind.REFUND_RETURNED
     )
-    rows = merchant_tasks.returned_refunds(pk__in=lately.values("operation__refund_uuid"))
+    rows = merchant_tasks.returned_refunds(pk__in=returns.values("operation__refund_uuid"))
     for refund in rows.select_related("merchant", "checkout"):
         outbox.queue_once(
             refund.merchant,
@@ -101,19 +101,19 @@ def _queue_lost_holds(now: datetime) -> None:
     _queue_daily_mails(now, "holds_lost", lost.values("checkout__merchant"))
 
 
-def _queue_daily_mails(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
+def _queue_daily_mails(now: datetime, kind: str, recent_merchants: QuerySet[Any]) -> None:
     """Queue a mail of a daily kind to each merchant that has new rows since its last such mail.
 
-    A merchant gets at most one mail of the kind a day. `lately` are the merchants with rows of the last hour.
+    A merchant gets at most one mail of the kind a day. `recent_merchants` have rows of the last hour.
     Merchants that got such a mail in the last seven days are also checked, because rows that appeared later
     on the same day are still unreported.
     """
     mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - merchant_tasks.LOOK_BACK))
     today = f"{now:%Y-%m-%d}"
-    # A mail that is not sent yet will count all rows, so no other one is queued.
-    told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))
-    merchants = Merchant.objects.filter(Q(pk__in=lately) | Q(pk__in=mails.values("merchant")))
-    for merchant in merchants.exclude(pk__in=told.values("merchant")):
+    # A mail that is not sent yet will count all rows, so no other mail is queued.
+    current_mails = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))
+    merchants = Merchant.objects.filter(Q(pk__in=recent_merchants) | Q(pk__in=mails.values("merchant")))
+    for merchant in merchants.exclude(pk__in=current_mails.values("merchant")):
         if outbox.rows_without_mail(merchant, kind).exists():
             outbox.queue_once(merchant, kind, key=today)
 
@@ -123,9 +123,11 @@ def _queue_dispute_mails(now: datetime) -> None:
     rows = Dispute.objects.select_related("payment__merchant")
     for dispute in rows.filter(created_at__gte=now - LOOK_BACK, closed_at=None):
         outbox.queue_once(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
-    again = Movement.objects.filter(kind=Movement.Kind.DISPUTE_WITHDRAWN, dispute__closed_at=None)
-    again = again.filter(recorded_at__gte=now - LOOK_BACK, recorded_at__gt=F("dispute__created_at"))
-    for movement in again.select_related("payment__merchant"):
+    withdrawals = Movement.objects.filter(kind=Movement.Kind.DISPUTE_WITHDRAWN, dispute__closed_at=None)
+    withdrawals = withdrawals.filter(
+        recorded_at__gte=now - LOOK_BACK, recorded_at__gt=F("dispute__created_at")
+    )
+    for movement in withdrawals.select_related("payment__merchant"):
         key = f"{movement.dispute_id}:{movement.pk}"
         outbox.queue_once(movement.payment.merchant, "dispute_opened", key=key)
     for dispute in rows.filter(closed_at__gte=now - LOOK_BACK):
@@ -136,7 +138,7 @@ def _queue_dispute_mails(now: datetime) -> None:
 def _queue_stops(now: datetime) -> None:
     """Queue a mail to each merchant that an operator has suspended, or has resumed after such a mail."""
     changed = Switch.objects.filter(changed_at__gte=now - LOOK_BACK).select_related("merchant")
-    # Stops come first. Otherwise, an end that another stop outlasts would make that stop look like news.
+    # Stops come first. Otherwise, the end of one stop would make another stop that continues look like news.
     for switch in changed.order_by("-is_stopped", "changed_at"):
         kind, since = "suspended" if switch.is_stopped else "resumed", clock.iso(switch.changed_at)
         for merchant in _merchants_to_inform(switch):

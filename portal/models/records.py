@@ -82,7 +82,7 @@ class AuditEntry(models.Model):
         return self.action
 
     @property
-    def who(self) -> str:
+    def actor_name(self) -> str:
         """The person's e-mail, or the key's name. A merchant does not see which operator acted."""
         if self.is_operators:
             return "Our support"

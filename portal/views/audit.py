@@ -74,7 +74,7 @@ def _combined_lines(entries: Sequence[AuditEntry]) -> dict[str, Any]:
 def _login_key(entry: AuditEntry) -> tuple[str, ...] | None:
     if entry.action != "logged_in":
         return None
-    return (entry.who, str(entry.address), audit_words.facts_in_words(entry))
+    return (entry.actor_name, str(entry.address), audit_words.facts_in_words(entry))
 
 
 def _audit_line(entry: AuditEntry, logins: Sequence[AuditEntry] = ()) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def calls(api: Api) -> Api:
 
 
 def written() -> list[tuple[str, str]]:
-    return [(entry.action, entry.who) for entry in AuditEntry.objects.order_by("pk")]
+    return [(entry.action, entry.actor_name) for entry in AuditEntry.objects.order_by("pk")]
 
 
 def mailed() -> list[str]:

@@ -38,7 +38,8 @@ def owner(acme: Merchant) -> Membership:
 
 def entries(merchant: Merchant) -> list[tuple[str, str]]:
     return [
-        (entry.action, entry.who) for entry in AuditEntry.objects.filter(merchant=merchant).order_by("pk")
+        (entry.action, entry.actor_name)
+        for entry in AuditEntry.objects.filter(merchant=merchant).order_by("pk")
     ]
 
 
