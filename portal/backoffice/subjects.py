@@ -37,7 +37,7 @@ class RowDescription:
     card: str = ""
     difference: str = ""  # shown instead of the amount, except if it is ""
     at: datetime | None = None
-    happened: str = "since"  # the word before the time, such as "made"
+    time_label: str = "since"  # the word before the time, such as "made"
 
 
 def describe_rows(rows: Sequence[Model]) -> list[RowDescription]:
@@ -63,7 +63,7 @@ def _describe_row(row: Any) -> RowDescription:
             merchant=str(row.merchant),
             card=card,
             at=row.created_at,
-            happened="made",
+            time_label="made",
         )
     if isinstance(row, Merchant):
         return RowDescription(row.name, address, badges.of_merchant(row))
@@ -83,7 +83,7 @@ def _describe_operations(rows: Sequence[Any]) -> Iterator[RowDescription]:
             merchant=str(row.payment.merchant),
             card=f"{row.payment.card_brand} {row.payment.card_last4}",
             at=row.ended_at or row.created_at,
-            happened=ENDED.get(row.state, "since"),
+            time_label=ENDED.get(row.state, "since"),
         )
 
 

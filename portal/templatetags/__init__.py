@@ -1,1 +1,1 @@
-"""How the portal writes money, moments and durations."""
+"""Template tags and filters of the portal and of the operators' pages."""

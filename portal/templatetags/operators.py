@@ -19,7 +19,7 @@ register.filter("by_topic", frame.group_by_topic)
 # The end of a UUID, because UUIDs from about the same time begin with the same digits.
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")
 
-# For each model whose list has a table of its own, the function that makes the rows of the table.
+# For each model whose list has its own table, the function that builds the rows of the table.
 ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "checkout.checkout": lists.build_order_rows,
     "payments.discrepancy": lists.build_discrepancy_rows,
@@ -39,14 +39,14 @@ def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
 
 @register.inclusion_tag("operators/_about.html")
 def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
-    """Show the rows that a question is about, one line for each row."""
+    """Show the rows that a question is about, each on one line."""
     return {"about": subjects.describe_rows(rows)}
 
 
 @register.simple_tag(takes_context=True)
-def operators_rows(context: RequestContext, listed: Any) -> Sequence[Any]:
+def operators_rows(context: RequestContext, changelist: Any) -> Sequence[Any]:
     """Return the rows of the current page of a list, as this operator may see them."""
-    return ROWS[listed.opts.label_lower](list(listed.result_list), context.request)
+    return ROWS[changelist.opts.label_lower](list(changelist.result_list), context.request)
 
 
 @register.simple_tag(takes_context=True)
@@ -62,35 +62,35 @@ def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
 
 
 @register.simple_tag
-def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+def operators_actions(changelist: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return the actions that fit at least one row of this page, each with its index and label.
 
     If the list has only one action and its label is one word, the name of the rows is added to the label.
     """
-    several = listed.opts.verbose_name_plural
+    row_name = changelist.opts.verbose_name_plural
     is_short = len(choices) == 1 and " " not in choices[0][1]
     return [
-        {"index": index, "words": f"{words} {several}" if is_short else words}
+        {"index": index, "words": f"{words} {row_name}" if is_short else words}
         for index, (action, words) in enumerate(choices)
-        if any(listed.model_admin.offers(action, row) for row in listed.result_list)
+        if any(changelist.model_admin.offers(action, row) for row in changelist.result_list)
     ]
 
 
 @register.simple_tag(takes_context=True)
-def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
+def operators_fits(context: RequestContext, changelist: Any, row: Any) -> str:
     """Return the indexes of the list's actions that fit a row, separated by spaces."""
-    actions = listed.model_admin.get_actions(context.request)
-    fits = [index for index, name in enumerate(actions) if listed.model_admin.offers(name, row)]
+    actions = changelist.model_admin.get_actions(context.request)
+    fits = [index for index, name in enumerate(actions) if changelist.model_admin.offers(name, row)]
     return " ".join(map(str, fits))
 
 
 @register.simple_tag
-def operators_choice(spec: Any, shown: Any) -> str:
+def operators_choice(spec: Any, choice: Any) -> str:
     """Return the words for a choice of a filter, in the words of the list's badges."""
-    return lists.choice_label(spec, str(shown))
+    return lists.choice_label(spec, str(choice))
 
 
 @register.simple_tag
-def operators_filters(listed: Any) -> str:
+def operators_filters(changelist: Any) -> str:
     """Return the active filters of a list in words."""
-    return lists.active_filters(listed)
+    return lists.active_filters(changelist)

@@ -33,8 +33,8 @@ register.filter(units.whole_ids)
 def passkeys_elsewhere(context: dict[str, Any]) -> str:
     """Return the page's address on the host that passkeys belong to, or "" if the page is on that host."""
     request = context["request"]
-    is_there = origins.host_of(f"//{request.get_host()}") == origins.host_of(settings.PORTAL_URL)
-    return "" if is_there else f"{settings.PORTAL_URL}{request.path}"
+    is_on_host = origins.host_of(f"//{request.get_host()}") == origins.host_of(settings.PORTAL_URL)
+    return "" if is_on_host else f"{settings.PORTAL_URL}{request.path}"
 
 
 @register.filter
@@ -55,8 +55,8 @@ def when_exactly(moment: datetime | None, is_of_today: bool = True) -> str:
 def _write_moment(moment: datetime | None, clock: str, is_of_today: bool) -> str:
     if not moment:
         return ""
-    named = day(moment) or ("" if is_of_today else "Today")
-    return ", ".join(filter(None, (named, date_format(timezone.localtime(moment), clock))))
+    day_words = day(moment) or ("" if is_of_today else "Today")
+    return ", ".join(filter(None, (day_words, date_format(timezone.localtime(moment), clock))))
 
 
 @register.filter
@@ -159,7 +159,7 @@ def parted(path: str) -> SafeString:
 
 @register.filter
 def halves(email: str) -> tuple[str, str]:
-    """Return an e-mail address as the parts before and after its @."""
+    """Return the parts of an e-mail address before and after its @."""
     name, _, host = email.rpartition("@")
     return name, host
 
@@ -170,11 +170,11 @@ def query(context: dict[str, Any], parts: Mapping[str, str] | None = None, **cha
 
     An empty value removes a parameter.
     """
-    asked: QueryDict = context["request"].GET.copy()
-    asked.pop("cursor", None)
+    parameters: QueryDict = context["request"].GET.copy()
+    parameters.pop("cursor", None)
     for name, value in {**(parts or {}), **changes}.items():
         if value in ("", None):
-            asked.pop(name, None)
+            parameters.pop(name, None)
         else:
-            asked[name] = str(value)
-    return f"?{asked.urlencode()}" if asked else "?"
+            parameters[name] = str(value)
+    return f"?{parameters.urlencode()}" if parameters else "?"

@@ -1,4 +1,4 @@
-"""Template tags of the pages that ask for proof of identity: what the proof is for, and where Cancel leads."""
+"""Template tags of the pages that ask for proof of identity: the next step, and the target of Cancel."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def proven_step(context: dict[str, Any]) -> str:
-    """Return what the person does after the proof, such as "refund the checkout"."""
+    """Return the step that needs the proof, such as "refund the checkout"."""
     match = _match_of(_next_address(context["request"]))
     if match is None:
         return FALLBACK_STEP

@@ -22,16 +22,16 @@ class Command(BaseCommand):
             raise CommandError("The name must have 1 to 120 characters.")
         try:
             validate_email(email)
-            made = provisioning.create_merchant(name, email=email)
+            new_merchant = provisioning.create_merchant(name, email=email)
         except ValidationError:
             raise CommandError(f"{email} is not an e-mail address.") from None
         except provisioning.EmailTaken:
             raise CommandError(f"A person already signs in with {email}. Use another address.") from None
-        shown = {"merchant_uuid": str(made.merchant.pk), **made._asdict()}
-        del shown["merchant"]
+        credentials = {"merchant_uuid": str(new_merchant.merchant.pk), **new_merchant._asdict()}
+        del credentials["merchant"]
         if options["json"]:
-            self.stdout.write(json.dumps(shown))
+            self.stdout.write(json.dumps(credentials))
             return
-        for label, value in shown.items():
+        for label, value in credentials.items():
             self.stdout.write(f"{label:16} {value}")
         self.stdout.write("Store the credentials now. They cannot be shown again.")

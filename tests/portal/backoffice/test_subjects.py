@@ -25,19 +25,19 @@ def test_an_operation_that_has_ended_says_when_and_how(captured: Checkout, state
     rows = Operation.objects.filter(kind="capture")
     rows.update(state=state, created_at=clock.now() - timedelta(minutes=2))
     (shown,) = subjects.describe_rows(list(rows))
-    assert (shown.happened, shown.at) == (word, rows.get().ended_at)
+    assert (shown.time_label, shown.at) == (word, rows.get().ended_at)
 
 
 def test_an_open_operation_shows_when_it_started(captured: Checkout) -> None:
     rows = Operation.objects.filter(kind="capture")
     rows.update(state="unknown", ended_at=None)
     (shown,) = subjects.describe_rows(list(rows))
-    assert (shown.happened, shown.at) == ("since", rows.get().created_at)
+    assert (shown.time_label, shown.at) == ("since", rows.get().created_at)
 
 
 def test_an_order_says_when_it_was_made(captured: Checkout) -> None:
     (shown,) = subjects.describe_rows([captured])
-    assert (shown.happened, shown.at) == ("made", captured.created_at)
+    assert (shown.time_label, shown.at) == ("made", captured.created_at)
 
 
 def test_a_discrepancy_shows_the_same_amount_and_time_on_every_page(
