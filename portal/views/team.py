@@ -36,7 +36,7 @@ ACTION_TEXTS: dict[str, str] = {
     "read_audit": "Read the audit log",
 }
 MAKE_OWNER = "Make a person an owner"  # portal.team allows only owners to do this
-SCOPE_TEXTS = {  # the roles that may grant a scope are in portal.keys.grantable
+SCOPE_TEXTS = {  # the roles that may grant a scope are in portal.keys.grantable_scopes
     "refunds:write": "Make API keys that refund",
     "customers:read": "Make API keys that read customers’ data",
 }
