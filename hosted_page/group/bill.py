@@ -139,7 +139,7 @@ class Bill:
     @property
     def is_for_now(self) -> bool:
         """Whether the lead's amount can still decrease: a mate can pay, or a paid share is not reimbursed yet."""
-        return not self.is_given_back and not _has_no_more_to_come(self.shares)
+        return not self.is_given_back and not _expects_no_payment(self.shares)
 
     @property
     def badge(self) -> str:
@@ -220,14 +220,17 @@ def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside
 def _amount_that_came_back(
     checkout: Checkout, shares: Sequence[PaymentRequest], events: OutsideEvents
 ) -> str:
-    """Return the amount that the mates paid, if all of it is back on the lead's card for good. Else, return ""."""
+    """Return the amount that the mates paid, if all of it is back on the lead's card.
+
+    Return "" if another part of it is still to come, or if a dispute or a refund moved some of it.
+    """
     reimbursed = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
-    is_over = _has_no_more_to_come(shares) and not events.disputed and events.accounts is None
+    is_over = _expects_no_payment(shares) and not events.disputed and events.accounts is None
     return money.display_for_payer(reimbursed, checkout.currency) if reimbursed and is_over else ""
 
 
-def _has_no_more_to_come(shares: Sequence[PaymentRequest]) -> bool:
-    """Return whether each share is reimbursed to the lead's card, or is covered by the lead for good."""
+def _expects_no_payment(shares: Sequence[PaymentRequest]) -> bool:
+    """Return whether each share is reimbursed to the lead's card, or was cancelled or has expired."""
     ended = (ShareStatus.REIMBURSED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
     return all(share.status in ended for share in shares)
 

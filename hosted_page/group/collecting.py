@@ -63,7 +63,7 @@ def is_collecting(shares: Sequence[PaymentRequest]) -> bool:
 
 
 def is_update(request: HttpRequest) -> bool:
-    """Return whether the request comes from an open page of this kind that updates its changing parts."""
+    """Return whether the request is the automatic update of an open page on which the lead waits for mates."""
     return COLLECTING in request.GET and wants_part(request)
 
 

@@ -36,10 +36,7 @@ class ReturnedMoney:
 def returned_money(
     checkout: Checkout, shares: Sequence[PaymentRequest], dispute: Dispute, accounts: Accounts | None
 ) -> ReturnedMoney:
-    """Return the texts about returned money for an order whose dispute `dispute` was lost.
-
-    Rule dispute.lost.
-    """
+    """Return the texts about returned money for an order. `dispute` is its lost dispute. Rule dispute.lost."""
     amounts = {
         payment: loss.amount for payment, loss in disputes.lost_amounts_by_payment(checkout.pk).items()
     }

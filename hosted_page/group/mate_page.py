@@ -48,7 +48,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, errors: FormErrors = 
 
 
 def _next_step(request: HttpRequest, target: PaymentTarget, errors: FormErrors) -> HttpResponse:
-    """Show the next step of the payment, or say why this person cannot pay the share."""
+    """Show the next step of the payment, or the reason why this person cannot pay the share."""
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None:
         return sign_in.show_sign_in(request, target, errors.tick)
