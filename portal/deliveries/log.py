@@ -1,4 +1,4 @@
-"""The details of a delivery's page: the request, the response, and the times of the next attempts."""
+"""The details on a delivery's page: the request, the response, and the times of the next attempts."""
 
 import shlex
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ POLICIES: dict[str, str] = {  # for event types with a special retry policy
     EventType.TEST: "A test event is sent once.",
 }
 LIVE_WITHIN = timedelta(seconds=20)
-MAX_ATTEMPTS = 100  # only the latest attempts are shown, because a delivery can be resent without limit
+MAX_ATTEMPTS = 100  # the page has only the latest attempts, because a delivery can be resent without limit
 
 
 @dataclass(frozen=True)
 class Step:
-    """One attempt of a delivery, made or planned."""
+    """An attempt of a delivery that was made or is planned."""
 
     number: int
     words: str
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class DeliveryDetails:
-    """The details of a delivery, and one of its attempts with request and response."""
+    """The details of a delivery, and the request and the response of one attempt."""
 
     delivery: Delivery
     attempt: Attempt | None
@@ -64,36 +64,36 @@ class DeliveryDetails:
 def delivery_details(
     merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
 ) -> DeliveryDetails:
-    """Return the details of a delivery, with its attempt `number` or, without a number, its latest attempt.
+    """Return the details of a delivery, with its attempt `number`. Without a number, use its latest attempt.
 
     Personal data is included only if `reveal` is set.
     """
     rows = Attempt.objects.filter(delivery=delivery).order_by("-number")
     attempts = list(reversed(rows[:MAX_ATTEMPTS]))
-    named = rows.filter(number=number).first() if number is not None else None
-    chosen = named or (attempts[-1] if attempts else None)
+    requested = rows.filter(number=number).first() if number is not None else None
+    attempt = requested or (attempts[-1] if attempts else None)
     event = delivery.event
     is_masked = event.type in PERSONAL and not reveal
     body = "" if is_masked or event.body_deleted_at else _indent_json(event.plain_body)
     url = delivery.subscription.url
-    is_as_sent = chosen is None or chosen.started_at >= delivery.subscription.updated_at
+    is_current_url = attempt is None or attempt.started_at >= delivery.subscription.updated_at
     orders = Checkout.objects.filter(merchant=merchant)
     return DeliveryDetails(
         delivery=delivery,
-        attempt=chosen,
+        attempt=attempt,
         badge=badges.of_delivery(delivery),
-        sentence=_delivery_sentence(delivery, chosen, attempts),
-        steps=_list_steps(delivery, attempts),
-        url=url if is_as_sent else "(your endpoint of that time)",
-        request_lines=_sent_headers(delivery, chosen) if chosen else [],
+        sentence=_delivery_sentence(delivery, attempt, attempts),
+        steps=_attempt_steps(delivery, attempts),
+        url=url if is_current_url else "(your endpoint of that time)",
+        request_lines=_sent_headers(delivery, attempt) if attempt else [],
         body=body,
         is_masked=is_masked and not event.body_deleted_at,
         is_body_deleted=bool(event.body_deleted_at),
-        answer=_answer_text(chosen),
-        curl="" if is_masked or event.body_deleted_at else _curl_command(url, delivery, chosen),
+        answer=_answer_text(attempt),
+        curl="" if is_masked or event.body_deleted_at else _curl_command(url, delivery, attempt),
         order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
         can_resend=event.body_deleted_at is None and not _is_under_way(delivery),
-        is_live=not reveal and is_live(delivery) and _is_latest(delivery, chosen),
+        is_live=not reveal and is_live(delivery) and _is_latest(delivery, attempt),
         is_over=announces_ended_hold(delivery),
         is_useful=delivery.status != Delivery.Status.DELIVERED and not announces_ended_hold(delivery),
     )
@@ -120,9 +120,9 @@ def is_live(delivery: Delivery) -> bool:
     return delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + LIVE_WITHIN
 
 
-def _is_latest(delivery: Delivery, chosen: Attempt | None) -> bool:
-    # The chosen attempt can have begun after the delivery was read; then its number is higher than the count.
-    return chosen is None or chosen.number >= delivery.attempt_count
+def _is_latest(delivery: Delivery, attempt: Attempt | None) -> bool:
+    # If the attempt began after the delivery was read, its number is higher than the count.
+    return attempt is None or attempt.number >= delivery.attempt_count
 
 
 def _indent_json(body: bytes) -> str:
@@ -137,12 +137,12 @@ def _delivery_sentence(delivery: Delivery, attempt: Attempt | None, attempts: Se
         return f"Not sent yet. {_retry_policy(delivery)}"
     if attempt.is_delivered is None:
         return "It is being sent right now."
-    what = f"Your endpoint answered {attempt.http_status}."
+    answer = f"Your endpoint answered {attempt.http_status}."
     if attempt.is_delivered:
-        return f"Attempt {attempt.number} was delivered. {what}"
+        return f"Attempt {attempt.number} was delivered. {answer}"
     if not attempt.http_status:
-        what = f"No answer: {describe_error(attempt.error_message)}."
-    return f"Attempt {attempt.number} failed. {what} {_failure_sentence(delivery, attempts)}"
+        answer = f"No answer: {describe_error(attempt.error_message)}."
+    return f"Attempt {attempt.number} failed. {answer} {_failure_sentence(delivery, attempts)}"
 
 
 def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
@@ -157,46 +157,46 @@ def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
         return "The event is not sent again automatically. Fix your endpoint, then send it again."
     if delivery.status != Delivery.Status.DELIVERED:
         next_at = delivery.next_attempt_at
-        again = (
+        next_attempt = (
             f"Attempt {delivery.attempt_count + 1} is at {when_exactly(next_at)}. "
             if next_at and not delivery.lease_token
             else ""
         )
-        return again + _retry_policy(delivery)
-    arrived = next((one for one in reversed(attempts) if one.is_delivered), None)
-    if arrived is None:
+        return next_attempt + _retry_policy(delivery)
+    delivered = next((attempt for attempt in reversed(attempts) if attempt.is_delivered), None)
+    if delivered is None:
         return "Another attempt was delivered."
-    return f"Attempt {arrived.number} was delivered at {when_exactly(arrived.started_at)}."
+    return f"Attempt {delivered.number} was delivered at {when_exactly(delivered.started_at)}."
 
 
 def _retry_policy(delivery: Delivery) -> str:
     return POLICIES.get(delivery.event.type, THREE_DAYS)
 
 
-def _list_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
-    """Return the attempts that were made, and all that are still planned."""
-    made = [_step_of_attempt(attempt) for attempt in attempts]
+def _attempt_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
+    """Return the attempts that were made, and all planned attempts."""
+    steps = [_step_of_attempt(attempt) for attempt in attempts]
     is_under_way = delivery.lease_token is not None or (
         bool(attempts) and attempts[-1].number > delivery.attempt_count
     )
     if delivery.next_attempt_at is None or is_under_way:
-        return made
+        return steps
     planned = [delivery.next_attempt_at]
-    by_itself = delivery.returns_at if delivery.resent_by else delivery.next_attempt_at
-    if by_itself is not None:
+    automatic_at = delivery.returns_at if delivery.resent_by else delivery.next_attempt_at
+    if automatic_at is not None:
         planned = planned[: bool(delivery.resent_by)] + retries.planned_attempts(
-            _scheduled_attempts(delivery, by_itself), by_itself
+            _scheduled_attempts(delivery, automatic_at), automatic_at
         )
     first = delivery.attempt_count + 1
     last = first + len(planned) - 1
-    return made + [
+    return steps + [
         Step(number, "next" if number == first else "last" if number == last else "then", at, "")
         for number, at in enumerate(planned, start=first)
     ]
 
 
 def _scheduled_attempts(delivery: Delivery, ended_at: datetime) -> retries.AttemptedDelivery:
-    """Return what the retry schedule is calculated from. Attempts that a person asked for do not count."""
+    """Return the input of the retry schedule. Attempts that a person requested do not count."""
     return retries.AttemptedDelivery(
         event_type=delivery.event.type,
         delivery_id=delivery.pk,
@@ -218,23 +218,23 @@ def _step_of_attempt(attempt: Attempt) -> Step:
 def _sent_headers(delivery: Delivery, attempt: Attempt) -> list[str]:
     """Return the headers that were sent, with a placeholder for each signature.
 
-    Signatures are not stored. There are as many placeholders as secrets that signed at that time.
+    Signatures are not stored. The number of placeholders is the number of secrets that signed at that time.
     """
-    at = int(attempt.started_at.timestamp())
-    signed = delivery.subscription.secrets.filter(created_at__lte=attempt.started_at).filter(
+    timestamp = int(attempt.started_at.timestamp())
+    secrets = delivery.subscription.secrets.filter(created_at__lte=attempt.started_at).filter(
         Q(expires_at=None) | Q(expires_at__gt=attempt.started_at)
     )
-    count = max(1, signed.count())
+    count = max(1, secrets.count())
     return [
         "Content-Type: application/json",
         f"User-Agent: {headers.USER_AGENT}",
         f"X-Service-Event-Id: {delivery.event_id}",
         f"X-Service-Event-Type: {delivery.event.type}",
         f"X-Service-Delivery-Attempt: {attempt.number}",
-        f"X-Service-Timestamp: {at}",
-        f"X-Service-Signature: t={at},{','.join(['v1=…'] * count)}",
+        f"X-Service-Timestamp: {timestamp}",
+        f"X-Service-Signature: t={timestamp},{','.join(['v1=…'] * count)}",
         f"webhook-id: {delivery.event_id}",
-        f"webhook-timestamp: {at}",
+        f"webhook-timestamp: {timestamp}",
         f"webhook-signature: {' '.join(['v1,…'] * count)}",
     ]
 
@@ -242,27 +242,27 @@ def _sent_headers(delivery: Delivery, attempt: Attempt) -> list[str]:
 def _answer_text(attempt: Attempt | None) -> str:
     if attempt is None or attempt.is_delivered is None:
         return ""
-    silence = describe_error(attempt.error_message) or "no answer"
-    first = f"HTTP {attempt.http_status}" if attempt.http_status else silence
-    return f"{first}\n\n{attempt.response_excerpt}".strip()
+    error = describe_error(attempt.error_message) or "no answer"
+    status_line = f"HTTP {attempt.http_status}" if attempt.http_status else error
+    return f"{status_line}\n\n{attempt.response_excerpt}".strip()
 
 
 def _curl_command(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
-    """Return shell commands that sign and send the request. The reader puts the signing secret in."""
+    """Return shell commands that sign and send the request. The reader inserts the signing secret."""
     body = shlex.quote(delivery.event.plain_body.decode())
-    lines: dict[str, Any] = {
+    header_values: dict[str, Any] = {
         "Content-Type": "application/json",
         "X-Service-Event-Id": delivery.event_id,
         "X-Service-Event-Type": delivery.event.type,
         "X-Service-Delivery-Attempt": attempt.number if attempt else 1,
     }
-    sent = " \\\n".join(f"  -H '{name}: {value}'" for name, value in lines.items())
+    header_options = " \\\n".join(f"  -H '{name}: {value}'" for name, value in header_values.items())
     return (
         "SECRET=whsec_…  # your signing secret\n"
         f"BODY={body}\n"
         "T=$(date +%s)\n"
         'V1=$(printf %s "$T.$BODY" | openssl dgst -sha256 -hmac "$SECRET" -hex | sed "s/.* //")\n'
-        f"curl -i {shlex.quote(url)} \\\n{sent} \\\n"
+        f"curl -i {shlex.quote(url)} \\\n{header_options} \\\n"
         '  -H "X-Service-Timestamp: $T" -H "X-Service-Signature: t=$T,v1=$V1" \\\n'
         '  --data-binary "$BODY"'
     )

@@ -56,7 +56,7 @@ def list_deliveries(request: HttpRequest, membership: Membership) -> HttpRespons
 def _list_context(
     merchant: Merchant, filters: dict[str, Any], rows: Sequence[Attempt | Delivery]
 ) -> dict[str, Any]:
-    lines = search.lines_of(merchant, rows)
+    lines = search.list_lines(merchant, rows)
     hopeless = resending.count_unsendable(merchant)
     return {
         **_parked_context(merchant, filters),
@@ -68,7 +68,7 @@ def _list_context(
         "is_live": any(log.is_live(line["delivery"]) for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
         "hopeless": hopeless,
-        "too_late": search.newest_too_late(merchant) if hopeless == 1 else None,
+        "too_late": search.newest_unsendable(merchant) if hopeless == 1 else None,
     }
 
 
@@ -107,7 +107,7 @@ def _show_detail(
         number=int(number) if number.isdecimal() and len(number) < 9 else None,
         reveal=more.pop("reveal", False),
     )
-    context = {"shown": details, "confirm": request.GET.get("confirm", "")} | more
+    context = {"details": details, "confirm": request.GET.get("confirm", "")} | more
     is_part = pages.is_part_requested(request, "opened")
     template = "portal/_delivery.html" if is_part else "portal/delivery.html"
     return pages.show_page(request, membership, template, context, here="portal_deliveries")

@@ -95,10 +95,10 @@ class TestClosing:
         self, client: Client, acme: Merchant, over: Delivery
     ) -> None:
         Delivery.objects.update(closed_at=clock.now())
-        assert search.newest_too_late(acme) is None
+        assert search.newest_unsendable(acme) is None
         gone = stage.parked(acme)
         Event.objects.filter(pk=gone.event_id).update(body=b"", body_deleted_at=clock.now())
-        assert (search.newest_too_late(acme) or {})["why"] == "Its personal data has been deleted."
+        assert (search.newest_unsendable(acme) or {})["why"] == "Its personal data has been deleted."
         assert " is too late" in client.get("/portal/deliveries").content.decode()
         Delivery.objects.update(closed_at=None)
         words = re.sub(r"\s+", " ", client.get("/portal/deliveries").content.decode())
