@@ -98,7 +98,7 @@ def outcome_chart(picture: Picture) -> Chart:
     bars, labels = [], []
     width = 100 / len(slots)
     for index, slot in enumerate(slots):
-        bars += (stack := _stack(slot, index * width, width, maximum))
+        bars += (stack := _bars_of_slot(slot, index * width, width, maximum))
         if slot.total and (len(slots) <= 10 or slot is highest):
             x = _round(index * width + width / 2)
             top = _round(stack[-1].y - 6)
@@ -108,7 +108,9 @@ def outcome_chart(picture: Picture) -> Chart:
         bars=bars,
         labels=labels + _labels_below(picture, TOP + HEIGHT + 18),
         heading=("", "Captured", "Cancelled by you", "Hold lapsed"),
-        rows=_table(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}", f"{slot.lapsed:,}"]),
+        rows=_table_rows(
+            picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}", f"{slot.lapsed:,}"]
+        ),
         is_empty=total == 0,
         sentence=f"{total:,} holds ended: {sum(slot.captured for slot in slots):,} captured.",
     )
@@ -123,12 +125,12 @@ def share_chart(picture: Picture) -> Chart:
     return replace(
         outcome_chart(picture),
         heading=("", "Paid", "Not paid yet, or ended"),
-        rows=_table(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}"]),
+        rows=_table_rows(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}"]),
         sentence=f"{total:,} shares: {paid:,} paid.",
     )
 
 
-def _stack(slot: Slot, x: float, width: float, maximum: int) -> list[Bar]:
+def _bars_of_slot(slot: Slot, x: float, width: float, maximum: int) -> list[Bar]:
     """Return a slot's bars, the lowest first."""
     bars, bottom = [], float(TOP + HEIGHT)
     for kind, count in (("1", slot.captured), ("2", slot.cancelled), ("3", slot.lapsed)):
@@ -159,7 +161,7 @@ def volume_chart(picture: Picture) -> Chart:
         points=" ".join(f"{_round(x)},{_round(y)}" for x, y in positions),
         dots=dots,
         heading=("", "Captured"),
-        rows=_table(picture, lambda slot: [money.display(slot.captured_amount, picture.currency)]),
+        rows=_table_rows(picture, lambda slot: [money.display(slot.captured_amount, picture.currency)]),
         is_empty=maximum == 0,
         sentence=f"{money.display(sum(amounts), picture.currency)} captured.",
     )
@@ -180,18 +182,18 @@ def hold_chart(picture: Picture) -> Chart:
     heading = ("", "Time from hold to capture")
     if median is None or p95 is None or p99 is None:
         return Chart(labels=labels, heading=heading, rows=[], is_empty=True, sentence="No captures.")
-    first = _scale(now.hold(0.05) or SHORTEST)
+    first = _x_of(now.hold(0.05) or SHORTEST)
     return Chart(
         bars=[
-            _bar(first, 41, _scale(p95) - first, 14, "1"),
-            _bar(_scale(p95), 45, max(0.0, _scale(p99) - _scale(p95)), 6, "2"),
+            _bar(first, 41, _x_of(p95) - first, 14, "1"),
+            _bar(_x_of(p95), 45, max(0.0, _x_of(p99) - _x_of(p95)), 6, "2"),
         ],
         labels=[
             *labels,
-            Label(_scale(median), 32, f"median {span(median)}", _side(_scale(median)), "strong"),
-            Label(_scale(p95), 74, f"95 % in {span(p95)}", _side(_scale(p95))),
+            Label(_x_of(median), 32, f"median {span(median)}", _side(_x_of(median)), "strong"),
+            Label(_x_of(p95), 74, f"95 % in {span(p95)}", _side(_x_of(p95))),
         ],
-        dots=[Label(_scale(median), 48, f"median {span(median)}")],
+        dots=[Label(_x_of(median), 48, f"median {span(median)}")],
         heading=heading,
         rows=[("Half of them within", span(median)), ("95 % within", span(p95)), ("99 % within", span(p99))],
         is_empty=False,
@@ -206,7 +208,7 @@ def _scale_labels() -> list[Label]:
     """
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
-        Label(_scale(seconds), 98, words, _anchor(_scale(seconds)), is_extra=seconds in EXTRA_MARKS)
+        Label(_x_of(seconds), 98, words, _anchor(_x_of(seconds)), is_extra=seconds in EXTRA_MARKS)
         for seconds, words in longer
     ]
 
@@ -228,7 +230,7 @@ def attempt_chart(picture: Picture) -> Chart:
         bars=bars,
         labels=_labels_below(picture, 16 + 2 * HALF + 20),
         heading=("", "Answered 2xx", "Failed"),
-        rows=_table(picture, lambda slot: [f"{slot.delivered:,}", f"{slot.failed:,}"]),
+        rows=_table_rows(picture, lambda slot: [f"{slot.delivered:,}", f"{slot.failed:,}"]),
         is_empty=maximum == 0,
         sentence=_answer_sentence(picture),
     )
@@ -258,7 +260,7 @@ def percent(share: float | None) -> str:
     return "100%" if share == 1 else f"{min(share * 100, 99.9):.1f}%"
 
 
-def _scale(seconds: float) -> float:
+def _x_of(seconds: float) -> float:
     """Return the horizontal position of a duration on the logarithmic scale, from 4 to 96 percent."""
     share = math.log(min(max(seconds, SHORTEST), LONGEST) / SHORTEST) / math.log(LONGEST / SHORTEST)
     return _round(4 + 92 * share)
@@ -301,7 +303,7 @@ def _labels_below(picture: Picture, y: float) -> list[Label]:
     return labels[::-1]
 
 
-def _table(picture: Picture, cells: Callable[[Slot], list[str]]) -> list[tuple[str, ...]]:
+def _table_rows(picture: Picture, cells: Callable[[Slot], list[str]]) -> list[tuple[str, ...]]:
     """Return a row for each slot: its name, and its cells."""
     date_form = "j M, H:i" if picture.range == "24h" else "D j M"
     return [(date_format(slot.begin, date_form), *cells(slot)) for slot in picture.slots]

@@ -155,7 +155,7 @@ def _adjust_time(
 
 
 def _token_at(merchant: Merchant) -> datetime | None:
-    """Return the time at which the oldest stored token was made. Without tokens, return a key's last use."""
+    """Return the time at which the oldest stored token was made. Without tokens, return the keys' last use."""
     oldest = AccessToken.objects.filter(application__merchant=merchant).order_by("created").first()
     if oldest is not None:
         return cast("datetime", oldest.created)

@@ -96,17 +96,17 @@ def count_hour(hour: datetime) -> None:
             )
             for row in map(_Payments._make, queries.rows(statements.COUNT_PAYMENTS, parameters))
         ]
-        _write(PaymentHour, payments, ["merchant", "hour", "currency"])
+        _upsert_rows(PaymentHour, payments, ["merchant", "hour", "currency"])
         deliveries = [
             DeliveryHour(
                 **row._asdict() | {"hour": hour, "durations": ANSWER_MS.count_slots(row.durations or ())}
             )
             for row in map(_Deliveries._make, queries.rows(statements.COUNT_DELIVERIES, parameters))
         ]
-        _write(DeliveryHour, deliveries, ["merchant", "hour"])
+        _upsert_rows(DeliveryHour, deliveries, ["merchant", "hour"])
 
 
-def _write(model: Any, rows: list[Any], key: list[str]) -> None:
+def _upsert_rows(model: Any, rows: list[Any], key: list[str]) -> None:
     """Insert or update the rows in a fixed order, so that two pumps never deadlock."""
     facts = [field.name for field in model._meta.concrete_fields if field.name not in (*key, "id")]
     ordered = sorted(rows, key=lambda row: (row.merchant_id.int, getattr(row, "currency", "")))

@@ -106,12 +106,14 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     currencies = sorted(use_counts, key=lambda code: (-use_counts[code], code))
     chosen = currency if currency in use_counts else (currencies or ["GBP"])[0]
     currency_sums = [row for row in payment_sums if row.currency == chosen]
-    before, now = _totals(currency_sums, delivery_sums)
+    before, now = _sum_ranges(currency_sums, delivery_sums)
     for is_now, *counts in queries.rows(statements.SUM_HOLD_TIMES, parameters | {"currency": chosen}):
         (now if is_now else before).hold_times = [count or 0 for count in counts]
     for slots in queries.rows(statements.SUM_DURATIONS, parameters):
         now.durations = [count or 0 for count in slots]
-    return Picture(span, chosen, currencies, begin, now, before, _slots(begins, currency_sums, delivery_sums))
+    return Picture(
+        span, chosen, currencies, begin, now, before, _build_slots(begins, currency_sums, delivery_sums)
+    )
 
 
 def _slot_starts(now: datetime, count: int, step: timedelta) -> list[datetime]:
@@ -147,7 +149,7 @@ class _DeliverySums(NamedTuple):
     failed_count: int
 
 
-def _totals(
+def _sum_ranges(
     payment_sums: Sequence[_PaymentSums], delivery_sums: Sequence[_DeliverySums]
 ) -> tuple[Totals, Totals]:
     """Return the sums of the previous range, and the sums of the current range."""
@@ -165,7 +167,7 @@ def _totals(
     return before, now
 
 
-def _slots(
+def _build_slots(
     begins: Sequence[datetime], payment_sums: Sequence[_PaymentSums], delivery_sums: Sequence[_DeliverySums]
 ) -> list[Slot]:
     slots = [Slot(begin) for begin in begins]

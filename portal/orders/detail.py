@@ -17,7 +17,7 @@ from webhooks.models import Subscription
 
 # States of an operation for which the bank has not confirmed the receipt.
 NOT_RECEIVED = (Operation.State.PLANNED, *Operation.OPEN)
-MAX_REFUNDS = 50  # the newest refunds are shown; the timeline has all of them
+MAX_REFUNDS = 50  # the page has only the newest refunds; the timeline has all of them
 
 
 def order_context(order: Order) -> dict[str, Any]:

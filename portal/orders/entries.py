@@ -31,10 +31,10 @@ REFUSED_FROM = 400  # the lowest status of a refused API call
 UNKNOWN_CODE = "outcome_unknown"  # the error code of a call that ended before the bank answered
 OUTCOME_UNKNOWN = Badge("held", "alert", "Outcome unknown")
 CALL_TONES = {badges.ACCEPTED: "still", badges.REFUSED: "stop", OUTCOME_UNKNOWN: "held"}
-# The key of the entry for a failed refund. Entries of other states have the state as key, and those of shares
-# the share's id.
+# The key of the entry for a failed refund. The key of another state's entry is the state, and the key of a
+# share's entry is the share's id.
 REFUND_FAILED = "refund_failed"
-WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # states whose actor is shown
+WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # entries of these states name the actor
 
 Row = TypeVar("Row", bound=Model)
 

@@ -1,4 +1,4 @@
-"""Explanations of a lapsed hold: the attempts, the responses to them, and the calls of capture.
+"""Explanations of a lapsed hold, from the attempts, the responses to them, and the calls of capture.
 
 Rule portal.timeline.
 """

@@ -101,7 +101,7 @@ def find_checkouts(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Chec
     if filters.get("state"):
         rows = rows.filter(_state_condition(merchant, filters["state"]))
     if filters.get("at_least"):
-        rows = rows.filter(_at_least(filters["at_least"]))
+        rows = rows.filter(_minimum_condition(filters["at_least"]))
     return filter_by_days(rows, merchant, filters)
 
 
@@ -192,7 +192,7 @@ def _state_condition(merchant: Merchant, state: str) -> Q:
     return Q(status=state)
 
 
-def _at_least(value: Decimal) -> Q:
+def _minimum_condition(value: Decimal) -> Q:
     """Return the condition that an order's amount is at least `value`, such as 20 pounds or 20 yen."""
     unusual: dict[int, list[str]] = {0: [], 3: []}
     for currency in money.currencies():

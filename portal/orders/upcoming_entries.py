@@ -11,7 +11,7 @@ from webhooks.models import Delivery
 
 
 def upcoming_entries_of(order: Order) -> list[Entry]:
-    """Return the entries for what will happen automatically, latest first."""
+    """Return the entries of the order's automatic end and of its next webhook attempts, latest first."""
     upcoming = [*_end_entry(order), *_attempt_entries(order)]
     return sorted(upcoming, key=lambda entry: entry.at, reverse=True)
 
@@ -32,7 +32,7 @@ def _end_entry(order: Order) -> Iterator[Entry]:
 
 
 def _attempt_entries(order: Order) -> Iterator[Entry]:
-    """Yield the next attempt of each waiting delivery. During an attempt, the next one is not known yet."""
+    """Yield the next attempt of each waiting delivery. During an attempt, the next attempt is not known yet."""
     for delivery in order.deliveries.values():
         if will_be_sent(delivery) and delivery.next_attempt_at:
             title = f"Attempt {delivery.attempt_count + 1} to send {delivery.event_type}"

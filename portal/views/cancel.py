@@ -86,7 +86,7 @@ def _cancel_order(
         current = order.read_order(merchant, checkout.pk).checkout
         pages.report_refusal(request, _refusal_sentence(refusal, current))
     else:
-        if _is_by(cause.actor, cancelled):
+        if _is_cancelled_by(cause.actor, cancelled):
             _record_cancel(request, membership, cancelled)
         else:
             pages.report_refusal(request, _state_refusal(cancelled))
@@ -103,7 +103,7 @@ def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
     return _state_refusal(checkout) if isinstance(refusal, NotCancellable) else BUSY
 
 
-def _is_by(actor: str, checkout: Checkout) -> bool:
+def _is_cancelled_by(actor: str, checkout: Checkout) -> bool:
     """Return whether this person cancelled the order, with this request or an earlier one."""
     return Change.objects.filter(checkout=checkout, to=Status.VOIDED, actor=actor).exists()
 

@@ -35,7 +35,7 @@ def show_home(request: HttpRequest, membership: Membership) -> HttpResponse:
     period = period if period in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read_stats(membership.merchant, period, request.GET.get("currency", ""))
-        context = _charts(picture) | {"needs": waiting.list_tasks(), "switch": PERIODS}
+        context = _chart_context(picture) | {"needs": waiting.list_tasks(), "switch": PERIODS}
         context["span_words"] = PERIOD_WORDS[period]
     template = "portal/_pictures.html" if pages.is_part_requested(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
@@ -50,7 +50,7 @@ def _show_first_day(request: HttpRequest, membership: Membership, waiting: Waiti
     return page
 
 
-def _charts(picture: stats.Picture) -> dict[str, Any]:
+def _chart_context(picture: stats.Picture) -> dict[str, Any]:
     return {
         "picture": picture,
         "days": charts.days_words(picture),

@@ -98,7 +98,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _roles_of(refusal: keys.ScopeNotAllowed) -> str:
-    """Return the roles that may take the refused action as the start of a sentence."""
+    """Return the start of a sentence with the roles that may take the refused action."""
     return f"Only an {' or '.join(role.label.lower() for role in refusal.roles)}"
 
 

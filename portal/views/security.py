@@ -42,7 +42,7 @@ def show_account_security(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def end_sessions(request: HttpRequest) -> HttpResponse:
-    """End the session with the id in the form's `session`, or all of the person's sessions but the current one.
+    """End the session with the id in the form's `session`. Without an id, end all other sessions of the person.
 
     Raises ReauthenticationRequired.
     """

@@ -48,20 +48,22 @@ def list_groups(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the figures and the split orders of a period, newest first."""
     merchant, form = membership.merchant, Period(request.GET or None)
     context = partial(_list_context, merchant, form.chosen)
-    return lists.show_list(request, membership, Listing("groups", form, _rows(merchant, form), context))
+    return lists.show_list(
+        request, membership, Listing("groups", form, _orders_of_period(merchant, form), context)
+    )
 
 
 @requires("export")
 def export_groups(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Return the split orders of a period as a CSV file."""
     form = Period(request.GET or None)
-    source = files.Source(_rows(membership.merchant, form), _file_lines)
+    source = files.Source(_orders_of_period(membership.merchant, form), _file_lines)
     answer = files.csv_response(membership, f"groups-{clock.now():%Y-%m-%d}.csv", HEADING, source)
     audit.record(request, membership, "exported", file="groups", filters={"range": form.chosen})
     return answer
 
 
-def _rows(merchant: Merchant, form: Period) -> QuerySet[Checkout]:
+def _orders_of_period(merchant: Merchant, form: Period) -> QuerySet[Checkout]:
     shares = Prefetch("payment_requests", PaymentRequest.objects.order_by("position"))
     begin = stats.range_begin(merchant, form.chosen)
     rows = groups.split_orders(merchant).filter(created_at__gte=begin)

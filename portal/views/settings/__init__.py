@@ -1,1 +1,1 @@
-"""The merchant's settings: what customers see, with a preview, the logo, and how long orders wait."""
+"""The merchant's settings: the name and the colour with a preview, the logo, links, and the time to pay."""

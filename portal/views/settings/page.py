@@ -171,7 +171,7 @@ def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _page_context(merchant: Merchant) -> dict[str, Any]:
-    """Return the page's context without the values of the fields, as it is before the form is sent."""
+    """Return the page's context before the form is sent, without the values of the fields."""
     return {
         "logo": storage.logo_of(merchant),
         "errors": {},
