@@ -94,14 +94,14 @@ merchant_api = [
 ]
 
 urlpatterns = [
-    path("", front_page.front, name="front"),
+    path("", front_page.show_front_page, name="front"),
     # Browsers request this icon for JSON responses, which cannot name another one.
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),
     path(".well-known/security.txt", security_txt.security_txt, name="security_txt"),
     path("security", security_txt.policy, name="security_policy"),
-    path("oauth/token", token.token, name="oauth_token"),
+    path("oauth/token", token.issue_token, name="oauth_token"),
     path("oauth/revoke", revocation.revoke, name="oauth_revoke"),
-    path(".well-known/oauth-authorization-server", metadata.metadata),
+    path(".well-known/oauth-authorization-server", metadata.show_metadata),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.show_documentation, {"read_reference": schema.reference}, name="api_docs"),
     path("api/docs/<download_name:name>", downloads.download, name="api_docs_file"),
@@ -111,10 +111,10 @@ urlpatterns = [
     path("", include("portal.urls")),
     path("portal/", RedirectView.as_view(pattern_name="portal_home")),
     path("admin", RedirectView.as_view(url="/admin/", permanent=False)),
-    path("admin/", admin.site.admin_view(operators.overview)),
+    path("admin/", admin.site.admin_view(operators.show_overview)),
     path("admin/find", admin.site.admin_view(operators.show_search), name="admin_find"),
-    path("admin/now", admin.site.admin_view(operators.now), name="admin_now"),
-    path("admin/operations/", admin.site.admin_view(operators.operations), name="admin_operations"),
+    path("admin/now", admin.site.admin_view(operators.show_current_state), name="admin_now"),
+    path("admin/operations/", admin.site.admin_view(operators.show_operations), name="admin_operations"),
     path("admin/operations/run", admin.site.admin_view(operator_actions.run_pump), name="admin_run_pump"),
     path(
         "admin/operations/<uuid:key>/look-up",

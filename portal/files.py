@@ -57,7 +57,7 @@ def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
     """Return the rows as lines of CSV."""
     # All cells are quoted, because some spreadsheets also split lines at semicolons.
     writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)
-    return "".join(writer.writerow([cell(value) for value in row]) for row in rows)
+    return "".join(writer.writerow([escape_cell(value) for value in row]) for row in rows)
 
 
 def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
         rows = ordered.filter(Q(**{f"{key}__lt": at}) | Q(pk__lt=last.pk), **{f"{key}__lte": at})
 
 
-def cell(value: Any) -> Any:
+def escape_cell(value: Any) -> Any:
     """Return the content of a cell. Text that a spreadsheet would run as a formula gets a quote before it."""
     if value is None:
         return ""

@@ -37,7 +37,7 @@ class ServiceLink(NamedTuple):
 
 
 @require_safe
-def front(request: HttpRequest) -> HttpResponse:
+def show_front_page(request: HttpRequest) -> HttpResponse:
     """Show the front page, GET / (rule docs.front)."""
     title = settings.SPECTACULAR_SETTINGS["TITLE"]
     context = {"title": title, "places": _list_places(), "people": PEOPLE, "write_to": _contact_address()}

@@ -103,7 +103,7 @@ def create_client(
 
     `holder` is the person who sees the secret. This function checks no role: `create` does.
     """
-    secret, granted_scopes = _new_secret(), scopes or settings.SCOPES.keys() - settings.PERSONAL_SCOPES
+    secret, granted_scopes = _generate_secret(), scopes or settings.SCOPES.keys() - settings.PERSONAL_SCOPES
     client = ApiClient.objects.create(
         merchant=merchant,
         name=name,
@@ -134,7 +134,7 @@ def rotate(actor: Membership, client_uuid: UUID) -> NewClient:
         client = _lock_client(actor, client_uuid)
         if client.previous_secret:
             raise StillRotating
-        secret = _new_secret()
+        secret = _generate_secret()
         client.previous_secret, client.previous_holder_id = client.client_secret, client.holder_id
         client.client_secret, client.holder = secret, actor.user  # the secret is hashed when it is saved
         client.rotated_at = clock.now()
@@ -211,5 +211,5 @@ def _check_scopes(actor: Membership, scopes: Collection[str]) -> None:
         raise ScopeNotAllowed(scopes)
 
 
-def _new_secret() -> str:
+def _generate_secret() -> str:
     return f"{SECRET_PREFIX}{secrets.token_urlsafe(32)}"

@@ -68,7 +68,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the attempt before its password is checked. Raises ValidationError."""
-        self._attempt = self._spend("password", credentials["email"], request)
+        self._attempt = self._count_attempt("password", credentials["email"], request)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
         """Return the person with this e-mail and password. Raises ValidationError, TooManyLogins."""
@@ -83,7 +83,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def reauthenticate(self, user: User, password: str) -> bool:
         """Return whether the password is the person's. Raises ValidationError, TooManyLogins."""
-        attempt = self._spend("password_again", user.email, context.request)
+        attempt = self._count_attempt("password_again", user.email, context.request)
         try:
             is_right = user.check_password(password)
         except TooManyLogins:
@@ -166,9 +166,9 @@ class AccountAdapter(DefaultAccountAdapter):
         browser = sessions.browser_in_words(_user_agent(self.request))
         super().send_notification_mail(template_prefix, user, {"browser": browser} | (context or {}), email)
 
-    def _spend(self, kind: str, account: str, request: HttpRequest) -> Any:
+    def _count_attempt(self, kind: str, account: str, request: HttpRequest) -> Any:
         try:
-            return login_limits.spend(kind, account=account, address=address.caller_address(request))
+            return login_limits.count_attempt(kind, account=account, address=address.caller_address(request))
         except login_limits.TooManyAttempts as refused:
             raise self.validation_error(REFUSALS[kind, refused.limit.per]) from None
 

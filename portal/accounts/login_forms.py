@@ -34,7 +34,7 @@ class ResetPasswordForm(account.ResetPasswordForm):
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
-        _spend_attempt("reset_mail", email, MANY_MAILS)
+        _count_attempt("reset_mail", email, MANY_MAILS)
         return email
 
 
@@ -43,7 +43,7 @@ class RequestLoginCodeForm(account.RequestLoginCodeForm):
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
-        _spend_attempt("code_mail", email, MANY_MAILS)
+        _count_attempt("code_mail", email, MANY_MAILS)
         return email
 
 
@@ -53,7 +53,7 @@ class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
     def clean_code(self) -> str:
         refusal = get_adapter().error_messages["incorrect_code"]
         session_and_code = f"{context.request.session.session_key}:{crypto.digest(self.expected_code or '')}"
-        _spend_attempt("mailed_code", session_and_code, refusal)
+        _count_attempt("mailed_code", session_and_code, refusal)
         code: str = super().clean_code()
         return code
 
@@ -72,7 +72,7 @@ class SecondFactorForm(mfa.AuthenticateForm):
     """A code from the authenticator app, or a recovery code, after the password."""
 
     def clean_code(self) -> str:
-        attempt = _spend_attempt("second_factor", self.user.email, LOCKED)
+        attempt = _count_attempt("second_factor", self.user.email, LOCKED)
         self.authenticator = second_factor.use_code(self.user, self.cleaned_data["code"])
         if self.authenticator is None:
             if login_limits.is_limit_reached(attempt):
@@ -90,8 +90,10 @@ class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
         mfa.ReauthenticateForm.save(self)
 
 
-def _spend_attempt(kind: str, account_name: str, refusal: str) -> LoginAttempt:
+def _count_attempt(kind: str, account_name: str, refusal: str) -> LoginAttempt:
     try:
-        return login_limits.spend(kind, account=account_name, address=address.caller_address(context.request))
+        return login_limits.count_attempt(
+            kind, account=account_name, address=address.caller_address(context.request)
+        )
     except login_limits.TooManyAttempts:
         raise forms.ValidationError(refusal, code="too_many") from None

@@ -62,7 +62,7 @@ class TooManyAttempts(Exception):
         self.kind, self.limit = kind, limit
 
 
-def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
+def count_attempt(kind: str, *, account: str, address: str) -> LoginAttempt:
     """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooManyAttempts.
 
     `account` is the text that was typed. The function does the same work whether or not the account exists.

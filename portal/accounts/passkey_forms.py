@@ -110,7 +110,7 @@ class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
     credential = CredentialField()
 
     def clean_credential(self) -> Authenticator:
-        attempt = _spend_attempt("second_factor", self.user.email)
+        attempt = _count_attempt("second_factor", self.user.email)
         try:
             authenticator = _prove_authenticator(self.cleaned_data["credential"], super().clean_credential)
         except forms.ValidationError:
@@ -134,15 +134,15 @@ class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
     credential = CredentialField()
 
     def clean_credential(self) -> Authenticator:
-        attempt = spend_login()
+        attempt = count_login_attempt()
         authenticator = _prove_authenticator(self.cleaned_data["credential"], super().clean_credential)
         login_limits.clear_attempts(attempt)
         return authenticator
 
 
-def spend_login() -> LoginAttempt:
+def count_login_attempt() -> LoginAttempt:
     """Count an attempt to log in by passkey from the caller's address. Raises ValidationError."""
-    return _spend_attempt("passkey", address.caller_address(context.request))
+    return _count_attempt("passkey", address.caller_address(context.request))
 
 
 def lock_person(user_id: Any) -> None:
@@ -150,9 +150,11 @@ def lock_person(user_id: Any) -> None:
     User.objects.select_for_update(no_key=True).get(pk=user_id)
 
 
-def _spend_attempt(kind: str, account: str) -> LoginAttempt:
+def _count_attempt(kind: str, account: str) -> LoginAttempt:
     try:
-        return login_limits.spend(kind, account=account, address=address.caller_address(context.request))
+        return login_limits.count_attempt(
+            kind, account=account, address=address.caller_address(context.request)
+        )
     except login_limits.TooManyAttempts:
         raise forms.ValidationError(TOO_MANY_ATTEMPTS, code="too_many") from None
 

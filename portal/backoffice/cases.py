@@ -60,7 +60,7 @@ class Case:
     order_uuid: UUID | None
     order_id: str
     buttons: Sequence[Button]
-    why: str = ""
+    explanation: str = ""  # the cause or the deadline, as a sentence
     dispute_uuid: UUID | None = None
     difference: str = ""  # the difference between the provider's amount and ours
     purpose: str = ""  # the card that a refund goes to, and the reason, so that two cases of one card differ
@@ -68,8 +68,8 @@ class Case:
     @property
     def headline(self) -> str:
         """Return a short title with the amount."""
-        if self.discrepancy.kind_entry is kinds.ANOTHER_AMOUNT and self.why:
-            return self.why.removesuffix(".")
+        if self.discrepancy.kind_entry is kinds.ANOTHER_AMOUNT and self.explanation:
+            return self.explanation.removesuffix(".")
         headline = f"{self.title}, {self.amount}" if self.amount else self.title
         return f"{headline} ({self.purpose})" if self.purpose else headline
 
@@ -77,11 +77,15 @@ class Case:
     def reason(self) -> str:
         """Return the sentence below the headline.
 
-        It is the cause or the deadline (`why`). If `why` is empty or the headline repeats it, the sentence
-        says what to do.
+        It is the `explanation`. If the explanation is empty or the headline repeats it, the sentence names
+        the remedy.
         """
-        is_repeated = self.why.startswith(self.headline)
-        return self.discrepancy.kind_entry.what_to_do if is_repeated or not self.why else self.why
+        is_repeated = self.explanation.startswith(self.headline)
+        return (
+            self.discrepancy.kind_entry.what_to_do
+            if is_repeated or not self.explanation
+            else self.explanation
+        )
 
     @property
     def decided_at(self) -> str:
@@ -157,11 +161,11 @@ def order_id_of(column: str) -> Subquery:
 
 def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
     """Return the case of a discrepancy. The row must have been read with `with_order_and_deadline`."""
-    age, why = now - row.created_at, _reason_words(row)
+    age, explanation = now - row.created_at, _reason_words(row)
     return Case(
         discrepancy=row,
         title=row.kind_entry.sentence,
-        meaning=f"{why} {row.kind_entry.what_to_do}".strip(),
+        meaning=f"{explanation} {row.kind_entry.what_to_do}".strip(),
         amount=_amount_words(row),
         age=ages.in_words(age),
         is_old=age > URGENT_AFTER,
@@ -169,7 +173,7 @@ def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
         order_uuid=row.order_uuid if row.order_id else None,
         order_id=row.order_id or "",
         buttons=list(_available_buttons(row, request)) if request is not None else [],
-        why=why,
+        explanation=explanation,
         dispute_uuid=row.subject if row.kind_entry is kinds.DISPUTED else None,
         difference=_difference_words(row),
         purpose=_purpose_words(row.operation),

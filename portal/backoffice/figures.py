@@ -22,7 +22,7 @@ from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
 
 EVERY_SECONDS = 5  # the minimum time between two reads by any of the processes
-KEPT_SECONDS = 60  # the time after which figures are discarded, even if newer ones cannot be read
+RETENTION_SECONDS = 60  # the time after which figures are discarded, even if newer ones cannot be read
 MAX_COUNTED = 1000  # the maximum number of rows that are counted
 ENDING_SOON = timedelta(seconds=30)  # a hold ends soon if it has less time left
 _TURN, _FIGURES = "metrics.turn", "metrics.figures"
@@ -52,7 +52,7 @@ TABLE = {
 def read_figures() -> list[Figure]:
     """Return the figures, at most five seconds old. Raises Error if the database does not answer."""
     if cache.add(_TURN, True, EVERY_SECONDS):
-        cache.set(_FIGURES, list(_read_from_database(clock.now())), KEPT_SECONDS)
+        cache.set(_FIGURES, list(_read_from_database(clock.now())), RETENTION_SECONDS)
     figures: list[Figure] = cache.get(_FIGURES, [])
     return figures
 

@@ -24,7 +24,7 @@ VIEW_PERMISSION = "payments.view_operation"
 
 @replica.readable
 @require_safe
-def overview(request: HttpRequest) -> HttpResponse:
+def show_overview(request: HttpRequest) -> HttpResponse:
     """Show the search, the open cases, and links to all records.
 
     The page then loads the current state (`now`) with a second request.
@@ -35,15 +35,15 @@ def overview(request: HttpRequest) -> HttpResponse:
 @replica.readable
 @require_safe
 @permission_required(VIEW_PERMISSION, raise_exception=True)
-def now(request: HttpRequest) -> HttpResponse:
-    """Return the part of the overview that shows the current state."""
+def show_current_state(request: HttpRequest) -> HttpResponse:
+    """Show the part of the overview that contains the current state."""
     return TemplateResponse(request, "operators/_now.html", {"board": overview_figures.read_board()})
 
 
 @replica.readable
 @require_safe
 @permission_required(VIEW_PERMISSION, raise_exception=True)
-def operations(request: HttpRequest) -> HttpResponse:
+def show_operations(request: HttpRequest) -> HttpResponse:
     """Show the operations in doubt, the cases for a person, the queues, the stops and the pumps."""
     board = overview_figures.read_board(request)
     tasks = {queue.task for queue in board.queues}

@@ -57,5 +57,5 @@ def split_into_parts(text: str) -> list[Part]:
 
 def _parse_section(text: str) -> Section:
     title, body = text.split("\n", 1)
-    anchor = page_text.slug(title)
+    anchor = page_text.make_anchor(title)
     return Section(anchor, title, page_text.render_block(body, title), TEMPLATES.get(anchor, ""))

@@ -65,7 +65,7 @@ class NoAnswer(Exception):
 # Signatures
 
 
-def new_secret() -> str:
+def generate_secret() -> str:
     """Return a new signing secret in the service's format."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
@@ -203,7 +203,7 @@ class Api:
         """Return the service's Unix time."""
         return time.time() + self._ahead
 
-    def environment(self) -> str:
+    def read_environment(self) -> str:
         """Return the service's environment. Raises Stop in production, before any secret is sent there."""
         try:
             environment = str(self._request("/api/schema")["info"]["x-environment"])
@@ -213,7 +213,7 @@ class Api:
             raise Stop(f"{self.base_url} is {environment}. Listening is for the sandbox, and for `make run`.")
         return environment
 
-    def events(self, **query: str) -> dict[str, Any]:
+    def list_events(self, **query: str) -> dict[str, Any]:
         """Return a page of the event feed. Raises Stop or NoAnswer."""
         path = f"/api/merchant/v1/events?{urllib.parse.urlencode(query)}"
         for tries_left in (1, 0):
@@ -258,7 +258,7 @@ class Api:
                 raise NoAnswer(f"HTTP {refused.code}", retry_after_seconds(refused)) from None
             raise
         except (*HTTP_ERRORS, ValueError) as error:
-            raise NoAnswer(in_words(error)) from None
+            raise NoAnswer(describe_error(error)) from None
 
 
 def check_scopes(scopes: str) -> None:
@@ -286,7 +286,7 @@ def error_message(refused: urllib.error.HTTPError) -> str:
     return f"HTTP {refused.code}"
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the reason for a missing answer."""
     why = getattr(error, "reason", error)
     if isinstance(why, TimeoutError):
@@ -389,7 +389,7 @@ class Forwarding:
         try:
             status = self._target.post(body, request_headers)
         except HTTP_ERRORS as error:
-            return None, f"no answer: {in_words(error)}"
+            return None, f"no answer: {describe_error(error)}"
         return status, str(status)
 
 
@@ -407,7 +407,7 @@ def print_line(words: str) -> None:
 def listen(api: Api, forwarding: Forwarding, **query: str) -> None:
     """Ask for new events each second, and forward them. Never return. Raises Stop."""
     while True:
-        page = repeat_until_answered(api.events, **query, limit=str(PAGE))
+        page = repeat_until_answered(api.list_events, **query, limit=str(PAGE))
         for entry in page["events"]:
             forwarding.add(new_delivery(entry["event"], api.now()))
         query = {"cursor": page["next_cursor"]}
@@ -449,10 +449,10 @@ def read_options() -> argparse.Namespace:
 def run(options: argparse.Namespace) -> None:
     """Check the options, print the addresses and the signing secret, and listen. Raises Stop."""
     target, api = Target(options.forward), Api(options.base_url, options.client_id, options.client_secret)
-    environment = repeat_until_answered(api.environment)
+    environment = repeat_until_answered(api.read_environment)
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(api.now()))
-    repeat_until_answered(api.events, limit="1")  # raises Stop for wrong credentials
-    secret = new_secret()
+    repeat_until_answered(api.list_events, limit="1")  # raises Stop for wrong credentials
+    secret = generate_secret()
     print_line(
         f"Listening to {api.base_url} ({environment}), forwarding to {options.forward}. Ctrl-C ends it."
     )

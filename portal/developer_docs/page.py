@@ -125,7 +125,7 @@ def _group_calls(reference: Reference, tag: Schema) -> Group:
     order = reference.operations
     calls.sort(key=lambda call: order.index(call.anchor) if call.anchor in order else -1)
     name = tag["name"]
-    return Group(page_text.slug(name), name, page_text.render_block(guide.TAGS[name], name), calls)
+    return Group(page_text.make_anchor(name), name, page_text.render_block(guide.TAGS[name], name), calls)
 
 
 def _describe_call(reference: Reference, place: str, method: str, operation: Schema) -> Call:
@@ -163,7 +163,7 @@ def _success_answers(operation: Schema) -> list[SuccessAnswer]:
 
 
 def _example_text(media: Schema) -> str:
-    return page_text.json(media["example"]) if "example" in media else ""
+    return page_text.to_json(media["example"]) if "example" in media else ""
 
 
 def _own_error_codes(reference: Reference, operation: Schema) -> dict[str, list[str]]:
@@ -189,5 +189,5 @@ def _describe_refusal(code: str, row: ErrorCode, calls: list[Call]) -> Refusal:
         page_text.render_inline(CAUSES[code].remedy),
         row.returned_by,
         refused_calls,
-        page_text.json(row.example),
+        page_text.to_json(row.example),
     )

@@ -130,7 +130,7 @@ def _pluralize(item: Schema) -> str:
 
 
 def _as_json(value: Any) -> str:
-    return page_text.json(value) if isinstance(value, bool) else str(value)
+    return page_text.to_json(value) if isinstance(value, bool) else str(value)
 
 
 def _describe_limits(field: Schema) -> str:

@@ -1,6 +1,6 @@
 """Functions that turn text of the API's document into HTML."""
 
-import json as codec
+import json
 import re
 from typing import Any
 
@@ -37,7 +37,7 @@ def _typeset_text(state: StateCore) -> None:
 _MARKDOWN.core.ruler.push("typeset", _typeset_text)
 
 
-def slug(title: str) -> str:
+def make_anchor(title: str) -> str:
     """Return the anchor for a title."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
@@ -53,7 +53,7 @@ def render_block(text: str, title: str) -> SafeString:
     Wide tables and code blocks can be scrolled separately, also with the keyboard.
     """
     html = _CODE.sub(_code_block, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
-    html = _HEADING.sub(lambda match: f'<h3 id="{slug(match[1])}">{match[1]}</h3>', html)
+    html = _HEADING.sub(lambda match: f'<h3 id="{make_anchor(match[1])}">{match[1]}</h3>', html)
     opening = format_html('<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>', title)
     return SafeString(html.replace("<table>", opening))
 
@@ -64,11 +64,11 @@ def _code_block(match: re.Match[str]) -> str:
     return f'<div class="code"><p class="code-bar">{title}</p><pre tabindex="0"><code>{match[2]}</code></pre></div>'
 
 
-def json(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Return a value as indented JSON."""
-    return codec.dumps(value, indent=2, ensure_ascii=False)
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def line(value: Any) -> str:
+def to_json_line(value: Any) -> str:
     """Return a value as JSON on one line."""
-    return codec.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)

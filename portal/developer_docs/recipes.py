@@ -53,12 +53,12 @@ class Step(NamedTuple):
     @property
     def body_text(self) -> str:
         """Return the request's body as JSON, or "" if there is none."""
-        return page_text.line(self.body) if self.body else ""
+        return page_text.to_json_line(self.body) if self.body else ""
 
     @property
     def expected_text(self) -> str:
         """Return the expected facts as text."""
-        return ", ".join(f"{name} {page_text.line(value)}" for name, value in self.facts.items())
+        return ", ".join(f"{name} {page_text.to_json_line(value)}" for name, value in self.facts.items())
 
 
 class Recipe(NamedTuple):

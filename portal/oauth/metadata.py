@@ -27,6 +27,6 @@ def describe_server() -> dict[str, Any]:
 
 
 @require_safe
-def metadata(request: HttpRequest) -> HttpResponse:
+def show_metadata(request: HttpRequest) -> HttpResponse:
     """Return the metadata (GET /.well-known/oauth-authorization-server). Rule token.metadata."""
     return JsonResponse(describe_server(), headers={"Cache-Control": "public, max-age=300"})

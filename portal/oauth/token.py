@@ -14,7 +14,7 @@ from portal.oauth.library import CLIENT
 
 @csrf_exempt
 @sensitive_variables()
-def token(request: HttpRequest) -> HttpResponse:
+def issue_token(request: HttpRequest) -> HttpResponse:
     """Issue an access token (POST /oauth/token). Rule token.answer."""
     return ENDPOINT.answer(request)
 
@@ -28,7 +28,7 @@ def _check_grant(parameters: Parameters) -> None:
         raise InvalidRequest(words, "unsupported_grant_type")
 
 
-def _issue_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
+def _respond_with_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
     """Return the response with a new token, or the refusal in our words."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
     _, headers, body, status = OAuthLibMixin().create_token_response(request)  # bypasses the library's view
@@ -60,4 +60,4 @@ def _other_scopes(parameters: dict[str, str]) -> str:
     )
 
 
-ENDPOINT = Endpoint(("grant_type", "scope"), _check_grant, _issue_token)
+ENDPOINT = Endpoint(("grant_type", "scope"), _check_grant, _respond_with_token)

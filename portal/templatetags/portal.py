@@ -30,7 +30,7 @@ register.filter(units.whole_ids)
 
 
 @register.simple_tag(takes_context=True)
-def passkeys_elsewhere(context: dict[str, Any]) -> str:
+def passkey_page(context: dict[str, Any]) -> str:
     """Return the page's address on the host that passkeys belong to, or "" if the page is on that host."""
     request = context["request"]
     is_on_host = origins.host_of(f"//{request.get_host()}") == origins.host_of(settings.PORTAL_URL)
@@ -158,7 +158,7 @@ def parted(path: str) -> SafeString:
 
 
 @register.filter
-def halves(email: str) -> tuple[str, str]:
+def email_parts(email: str) -> tuple[str, str]:
     """Return the parts of an e-mail address before and after its @."""
     name, _, host = email.rpartition("@")
     return name, host

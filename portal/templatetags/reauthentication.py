@@ -53,7 +53,7 @@ def proven_step(context: dict[str, Any]) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def page_that_asked(context: dict[str, Any]) -> str:
+def previous_page(context: dict[str, Any]) -> str:
     """Return the address of the page from which the person came, if it is on this site.
 
     After another way of proof or a wrong password, that page is no longer known. Then return the address of

@@ -49,7 +49,7 @@ class LogIn(webauthn.LoginWebAuthnView):
         """
         if get_adapter().is_ajax(request):
             try:
-                passkey_forms.spend_login()
+                passkey_forms.count_login_attempt()
             except ValidationError as refusal:
                 return JsonResponse({"error": refusal.message}, status=429)
         response: HttpResponse = super().get(request, *args, **kwargs)

@@ -70,7 +70,8 @@ class Tries:
             self.number += 1
             account = "lea" if "account_digest" in limit.per else f"person {self.number}"
             return passes(
-                lambda: login_limits.spend(kind, account=account, address=at), login_limits.TooManyAttempts
+                lambda: login_limits.count_attempt(kind, account=account, address=at),
+                login_limits.TooManyAttempts,
             )
 
         return attempt

@@ -149,7 +149,7 @@ def _create_people(acme: Merchant, shared: Checkout) -> None:
     Trial.objects.create(merchant=acme, user=lea, case="twice", created_at=now, next_look_at=now)
     SmsStop.objects.create(number="n" * 30, stopped_at=now)
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
-    login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")
+    login_limits.count_attempt("password", account="lea@acme.example", address="203.0.113.7")
     outbox.queue_once(acme, "refund_failed", key="1", secret="unspoken")
     PaymentHour.objects.create(merchant=acme, hour=now, currency="GBP", captured_amount=9000)
     DeliveryHour.objects.create(merchant=acme, hour=now)

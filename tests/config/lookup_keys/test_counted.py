@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.keys")]
 # Each of these functions adds one row to the count of a limit, under the current keys. It raises an exception
 # if the limit has already counted two rows, under any key.
 def log_in() -> None:
-    login_limits.spend("password", account=EMAIL, address=HOME)
+    login_limits.count_attempt("password", account=EMAIL, address=HOME)
 
 
 def take_share() -> None:
@@ -123,7 +123,7 @@ class TestALimit:
     def test_of_logins_is_reset_under_every_key(self, keys: Keys) -> None:
         log_in()
         keys.are(NEW, OLD)
-        login_limits.clear_attempts(login_limits.spend("password", account=EMAIL, address=HOME))
+        login_limits.clear_attempts(login_limits.count_attempt("password", account=EMAIL, address=HOME))
         for _ in range(2):
             log_in()
         keys.are(OLD, NEW)

@@ -164,7 +164,7 @@ class TestLogin:
     def test_is_limited_by_address(self, client: Client, device: Device) -> None:
         (limit,) = login_limits.LIMITS["passkey"]
         for _ in range(limit.quota.maximum):
-            login_limits.spend("passkey", account=people.HOME, address=people.HOME)
+            login_limits.count_attempt("passkey", account=people.HOME, address=people.HOME)
         home = Client(REMOTE_ADDR=people.HOME)
         refused = devices.challenge(home)
         assert refused.status_code == 429 and "Try again later" in refused.json()["error"]

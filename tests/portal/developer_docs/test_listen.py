@@ -69,7 +69,7 @@ class TestSigning:
         assert compared > 30
 
     def test_has_all_headers_of_a_delivery(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        secret, told = listen.new_secret(), event()
+        secret, told = listen.generate_secret(), event()
         assert len(secret) == len(signing.new_secret()) and secret.startswith("whsec_")
         monkeypatch.setattr(real, "_decrypt_secret", lambda sealed: sealed)
         made = listen.build_headers(secret, told, b"{}", 3, 1_780_000_000)
@@ -155,7 +155,7 @@ class TestWhere:
             began = time.monotonic()
             with pytest.raises(listen.HTTP_ERRORS) as ended:
                 listen.Target(f"http://127.0.0.1:{server.getsockname()[1]}/").post(b"{}", {})
-        assert listen.in_words(ended.value) == "timed out" and time.monotonic() - began < 1.5
+        assert listen.describe_error(ended.value) == "timed out" and time.monotonic() - began < 1.5
 
     @pytest.mark.parametrize(
         "url", ["http://sandbox.example", "http://127.0.0.1.evil.com", "https://a@b.example", "sandbox", ""]
