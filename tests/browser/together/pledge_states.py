@@ -40,7 +40,7 @@ def _at_the_card(stage: Stage, lead: Page) -> Page:
     return page
 
 
-def _pledged(stage: Stage, lead: Page) -> Page:
+def pledged(stage: Stage, lead: Page) -> Page:
     page = _at_the_card(stage, lead)
     give_card(page, FINNS)
     expect(page.locator("#withdraw")).to_be_visible()
@@ -48,14 +48,32 @@ def _pledged(stage: Stage, lead: Page) -> Page:
 
 
 def _withdraws(stage: Stage) -> Page:
-    page = _pledged(stage, collecting(stage))
+    page = pledged(stage, collecting(stage))
     page.click("#withdraw")
     return page
 
 
+def _changes_card(stage: Stage) -> Page:
+    page = pledged(stage, collecting(stage))
+    page.click("#another-card")
+    return page
+
+
+def _changes_split(stage: Stage) -> Page:
+    """Return the page of a lead who has changed the share of a mate who was in."""
+    lead = collecting(stage)
+    pledged(stage, lead).context.close()
+    lead.click(".change-split summary")
+    lead.click(".change-split .button")
+    lead.fill("#amount-2", "5")
+    lead.click("#first")
+    expect(lead.locator(".group-notice")).to_be_visible()
+    return lead
+
+
 def _some_are_in(stage: Stage) -> Page:
     lead = collecting(stage)
-    _pledged(stage, lead).context.close()
+    pledged(stage, lead).context.close()
     expect(lead.locator(".group-lines .look-pledged")).to_have_count(1)
     return lead
 
@@ -72,6 +90,8 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "50 everyone first, some are in": _some_are_in,
     "51 everyone first, group link": _group_link,
     "52 a pledge, the card": lambda stage: _at_the_card(stage, collecting(stage)),
-    "52 a pledge": lambda stage: _pledged(stage, collecting(stage)),
+    "52 a pledge": lambda stage: pledged(stage, collecting(stage)),
     "52 a pledge, withdraw": _withdraws,
+    "52 a pledge, another card": _changes_card,
+    "53 everyone first, the split is changed": _changes_split,
 }

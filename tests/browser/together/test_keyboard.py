@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.gallery import FINNS, Stage, numbers
 from tests.browser.test_buying import heading
 from tests.browser.test_everybody import go_to
+from tests.browser.together.pledge_states import collecting, pledged
 from tests.browser.together.test_bill import bill_of, link_of, say_no
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
@@ -41,6 +42,23 @@ def test_a_mate_takes_a_share_and_pays_it(stage: Stage) -> None:
     press(finn, "#pay")
     heading(finn, re.compile("You paid £"))
     stage.service.prove_ledger()
+
+
+@pytest.mark.rule("pledge.withdraw")
+def test_a_mate_who_is_in_uses_another_card(stage: Stage) -> None:
+    finn = pledged(stage, collecting(stage))
+    press(finn, "#withdraw")
+    expect(finn.locator("#another-card")).to_be_hidden()
+    press(finn, "#withdraw")
+    press(finn, "#another-card")
+    expect(finn.locator("#withdraw")).to_be_hidden()
+    finn.keyboard.press("Tab")
+    finn.wait_for_timeout(5_000)  # the page updates itself twice
+    expect(finn.locator("#yes-another-card")).to_be_focused()
+    heading(finn, "You’re in for £4.00")
+    finn.keyboard.press("Enter")
+    finn.wait_for_selector("#number")
+    expect(finn.locator(".notice.tone-move")).to_contain_text("The hold of £4.00 on your card is released.")
 
 
 def test_the_lead_opens_a_row_asks_a_mate_again_and_keeps_a_share(stage: Stage) -> None:

@@ -168,6 +168,15 @@ class TestAMate:
         assert Operation.objects.filter(payment__subject=finn.share.pk, kind="void").exists()
 
     @pytest.mark.rule("pledge.withdraw")
+    def test_reads_what_happens_before_using_another_card(self, finn: Mate) -> None:
+        page = words(finn.get())
+        assert len(re.findall('<details name="withdraw-ways"', page)) == 2, "at most one question is open"
+        question = page.partition('id="another-card-details"')[2].partition("</details>")[0]
+        said = "The hold on this card is released first. You’re no longer in until your other card is held."
+        assert said in plain(question) and 'name="another"' in question.partition("</summary>")[2]
+        assert page.count('name="another"') == 1, "no other button gives up the card"
+
+    @pytest.mark.rule("pledge.withdraw")
     def test_can_use_another_card(self, lead: Payer, finn: Mate) -> None:
         answer = finn.post("/withdraw", another="1")
         assert answer["Location"] == finn.path + "/card" and finn.status() == "open"
