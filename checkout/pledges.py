@@ -20,6 +20,12 @@ from payments.models import Operation, Payment
 MIN_TIME_LEFT = timedelta(minutes=10)
 # Decline reasons of a hold that is released because its pledge ended
 NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD = "pledge_ended", "withdrawn", "same_card", "another_card"
+NOT_TAKEN = "not_taken"  # decline reason of a mate's hold that could not be captured
+# Decline reasons of holds that are released, even if the bank reports the hold late.
+RELEASED = (
+    *(NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD, NOT_TAKEN),
+    *("given_up", "never_arrived", "order_ended"),
+)
 
 
 def can_collect(checkout: Checkout, now: datetime) -> bool:
@@ -138,12 +144,30 @@ def capture_all(checkout: Checkout, now: datetime) -> None:
 
 def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
     """Return the last payment for this mate's share if it was a pledge that has ended, else None."""
-    if mate_uuid is None or share.mate_id != mate_uuid:
-        return None
-    last = Payment.objects.filter(subject=share.pk).order_by("-created_at").first()
-    reasons = (NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD)
+    last = last_payment(share, mate_uuid)
+    reasons = (NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD, NOT_TAKEN)
     is_hold = last is not None and last.status != Payment.Status.DECLINED
     return last if last is not None and is_hold and last.decline_reason in reasons else None
+
+
+def released_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
+    """Return the last payment for this mate's share if any hold of it is released, else None.
+
+    The status of the payment is `authorizing` if the bank has not answered yet. If it then reports a hold, the
+    hold is released. Call this only for a share that no card is paying, or whose order has ended.
+    """
+    last = last_payment(share, mate_uuid)
+    if last is None or last.status == Payment.Status.AUTHORIZING:
+        return last
+    is_hold = last.status in (Payment.Status.AUTHORIZED, Payment.Status.VOIDED)
+    return last if is_hold and last.decline_reason in RELEASED else None
+
+
+def last_payment(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
+    """Return the last payment for a share, None if another person than this mate made it."""
+    if mate_uuid is None or share.mate_id != mate_uuid:
+        return None
+    return Payment.objects.filter(subject=share.pk).order_by("-created_at").first()
 
 
 def was_pledged(checkout: Checkout, payment: Payment) -> bool:

@@ -61,8 +61,12 @@ def is_void_a_fence(payment: Payment) -> bool:
     A fence is a void that is sent if a capture seems to have never arrived. It proves whether the capture
     happened.
     """
+    return _share_of(payment).status == ShareStatus.PAYING and _has_lost_capture(payment)
+
+
+def _has_lost_capture(payment: Payment) -> bool:
     lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
-    return _share_of(payment).status == ShareStatus.PAYING and lost.exists()
+    return lost.exists()
 
 
 def _is_decided(payment: Payment) -> bool:
@@ -110,9 +114,15 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
         _notify_if_all_paid(checkout, now)
         settling.settle(checkout, now)
     else:
+        _mark_not_taken(operation.payment)
         give_up_card(checkout, operation.payment, now)
         if pledges.was_pledged(checkout, operation.payment):
             LeadNotification.queue(checkout, LeadNotification.Kind.NOT_TAKEN, now, share)
+
+
+def _mark_not_taken(payment: Payment) -> None:
+    """Write that a mate's hold is released because it could not be captured, if no other reason is written."""
+    Payment.objects.filter(pk=payment.pk, decline_reason="").update(decline_reason=pledges.NOT_TAKEN)
 
 
 def _notify_if_all_paid(checkout: Checkout, now: datetime) -> None:
@@ -135,6 +145,8 @@ def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None
     """
     if operation.state == State.SUCCEEDED:
         share = _share_of(operation.payment)
+        if share.status == ShareStatus.PAYING and _has_lost_capture(operation.payment):
+            _mark_not_taken(operation.payment)
         if share.status == ShareStatus.PLEDGED and open_operations.live_payment(share.pk) is None:
             pledges.end_pledge(share, now)
         reopen_share(checkout, share, now)

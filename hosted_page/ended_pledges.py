@@ -1,6 +1,6 @@
 """The notice for a mate whose pledge has ended: the reason, and that the hold on the mate's card is released.
 
-Rules pledge.ends, pledge.withdraw.
+Rules pledge.ends, pledge.withdraw, pledge.captured.
 """
 
 from django.utils.translation import gettext as _
@@ -25,6 +25,9 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
         return {"title": _("You have withdrawn"), "words": released}
     if hold.decline_reason == pledges.ANOTHER_CARD:
         return {"title": _("Use another card"), "words": released}
+    if hold.decline_reason == pledges.NOT_TAKEN:
+        again = _("Try again, or use another card.")
+        return {"title": _("Your share could not be taken"), "words": f"{released} {again}"}
     if hold.decline_reason == pledges.SAME_CARD:
         title = _("{name} paid with the same card").format(name=lead_name(checkout))
         another = _("Use another card for your share.")

@@ -19,7 +19,7 @@ OUR_REASONS = frozenset(
     (
         *("another_card", "challenge_expired", "given_up", "held_for_less"),
         *("given_up_by_operator", "new_key"),
-        *("never_arrived", "order_ended", "same_card", "withdrawn"),
+        *("never_arrived", "not_taken", "order_ended", "pledge_ended", "same_card", "withdrawn"),
     )
 )
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

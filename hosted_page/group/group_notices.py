@@ -88,17 +88,25 @@ def _not_asked_notice(group: Group, bill: GroupBill) -> dict[str, str] | None:
 
 
 def _ended_pledge_notice(request: HttpRequest, group: Group) -> dict[str, str] | None:
-    """Return the notice for a mate of an unpaid order whose pledge has ended, None for anyone else."""
-    if group.checkout.status != Status.CREATED:
+    """Return the notice for a mate whose pledge has ended, None for anyone else.
+
+    After the capture, only a pledge that could not be captured has a notice.
+    """
+    if group.checkout.status not in (Status.CREATED, Status.CAPTURED):
         return None
+    is_paid = group.checkout.status == Status.CAPTURED
     pledged = PaymentRequest.every.filter(checkout=group.checkout, mate__isnull=False)
-    for share in pledged.exclude(status__in=(ShareStatus.PLEDGED, ShareStatus.PAYING)):
+    pledged = pledged.filter(status=ShareStatus.OPEN) if is_paid else pledged.exclude(status__in=_IN)
+    for share in pledged:
         mate = payer.customer_of(request, share.pk)
         hold = pledges.ended_hold(share, mate) if mate is not None else None
-        if hold is not None:
+        if hold is not None and (hold.decline_reason == pledges.NOT_TAKEN) == is_paid:
             words = ended_pledges.words_of(group.checkout, share, hold)
             return {"tone": "move", "icon": "edit", **words}
     return None
+
+
+_IN = (ShareStatus.PLEDGED, ShareStatus.PAYING)
 
 
 def _is_open(group: Group, bill: GroupBill) -> bool:

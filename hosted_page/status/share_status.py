@@ -24,7 +24,7 @@ from hosted_page.status.order_status import (
     unanswered_situation,
 )
 from payments import disputes, money, open_operations, operator_stops
-from payments.models import Dispute, Operation
+from payments.models import Dispute, Operation, Payment
 
 # The viewer of a share that ended unpaid, by the share's status.
 VIEWERS = {ShareStatus.DECLINED: Viewer.REFUSED, ShareStatus.EXPIRED: Viewer.LATE}
@@ -86,7 +86,9 @@ class _ShareView:
     def _open_page(self) -> PageStatus | None:
         """Return the page of an open share that cannot be paid now, None if it can be paid."""
         if disputes.blocking_dispute(self.checkout.pk) is not None:
-            return self._page_for(Situation.DISPUTED, Viewer.HOLDER)
+            page = self._page_for(Situation.DISPUTED, Viewer.HOLDER)
+            page.paragraphs += self._released_hold()
+            return page
         if operator_stops.is_stopped(self.checkout.merchant_id):
             is_paid = self.checkout.status == Status.CAPTURED
             page = self._page_for(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
@@ -125,7 +127,9 @@ class _ShareView:
     def _paying_page(self) -> PageStatus:
         """Return the page of a share that a card is paying."""
         if self.checkout.status in (Status.VOIDED, Status.EXPIRED):
-            return self._page_for(self._situation_of_order(), Viewer.FORMER)
+            page = self._page_for(self._situation_of_order(), Viewer.FORMER)
+            page.paragraphs += self._released_hold()
+            return page
         viewer = Viewer.HOLDER if self.is_mate else Viewer.PAY_LINK
         self.operation = open_operations.open_operation(self.share.pk)
         if self.operation is None or self.operation.kind != Operation.Kind.AUTHORIZE:
@@ -201,12 +205,20 @@ class _ShareView:
         return [format_html(words, name=lead_name(self.checkout), time=time)]
 
     def _released_hold(self) -> list[SafeString]:
-        """Return a sentence about the hold of this mate's pledge that has ended, [] if there is none."""
-        hold = pledges.ended_hold(self.share, self.share.mate_id) if self.is_mate else None
+        """Return sentences about this mate's hold that is released, [] if there is none.
+
+        While the bank has not answered, it is not known whether there is a hold.
+        """
+        hold = pledges.released_hold(self.share, self.share.mate_id) if self.is_mate else None
         if hold is None:
             return []
-        words = _("The hold of {amount} on {card} is released. Your bank shows this within a few days.")
         amount = money.display_for_payer(hold.amount, self.checkout.currency)
+        if hold.status == Payment.Status.AUTHORIZING:
+            words = _(
+                "Your bank has not answered yet. If it holds {amount} on your card, we release the hold."
+            )
+            return [SafeString(words.format(amount=amount))]
+        words = _("The hold of {amount} on {card} is released. Your bank shows this within a few days.")
         released = format_html(words, amount=amount, card=summary.card_in_words(hold, is_owner=True))
         if hold.decline_reason != pledges.SAME_CARD:
             return [released]

@@ -96,7 +96,7 @@ def _amount_rows(label: str, amounts: list[int], checkout: Checkout) -> list[dic
 
 
 def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> dict[str, str] | None:
-    """Return the notice about the last card, if it was declined or its pledge has ended.
+    """Return the notice about the last card, if it was declined or its hold is released.
 
     For a pledge, the notice does not show the reason for the decline. It shows the card's digits only if the
     payer (`person`) is the person who used the card.
@@ -106,6 +106,8 @@ def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> di
     if target.share and hold is not None and target.is_pledge:
         texts = ended_pledges.words_of(target.checkout, target.share, hold)
         return {"tone": "move", "icon": "edit", "title": texts["title"], "card": "", "text": texts["words"]}
+    if last is not None and last.decline_reason == pledges.NOT_TAKEN:
+        return _not_taken_notice(target, last, person)
     if last is None or not last.decline_reason or last.decline_reason in declines.HIDDEN_REASONS:
         return None
     advice = (
@@ -118,3 +120,12 @@ def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> di
     is_theirs = person is not None and bool(last.card_last4) and declines.was_tried_by(person, last)
     card = summary.card_name(last) if is_theirs else ""
     return {"title": str(title), "card": card, "text": f"{assurance} {advice}"}
+
+
+def _not_taken_notice(target: PaymentTarget, last: Payment, person: Customer | None) -> dict[str, str] | None:
+    """Return the notice for the mate whose hold could not be captured, None for anyone else."""
+    share = target.share
+    if share is None or person is None or share.mate_id != person.pk:
+        return None
+    texts = ended_pledges.words_of(target.checkout, share, last)
+    return {"title": texts["title"], "card": summary.card_name(last), "text": texts["words"]}

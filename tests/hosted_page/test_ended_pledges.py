@@ -1,0 +1,163 @@
+"""What a mate and the lead read after a pledge has ended."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from checkout import captures, refunds
+from checkout.models import Checkout, PaymentRequest
+from hosted_page.models import SmsMessage
+from payments.models import Operation, Payment
+from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox.models import Charge, Fault
+from tests import factories, mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.group.test_group_page import Guest
+from tests.hosted_page.status.reading import plain
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
+SPLIT: dict[str, Any] = {
+    **{"split": "own", "name": ["Finn", "Sam"], "amount": ["20", "30"]},
+    **{"your_name": "Lea", "when": "first"},
+}
+NOT_TAKEN = "Your share could not be taken"
+RELEASED = "The hold of £20.00 on your Mastercard ending 4444 is released."
+
+
+def split(lead: Payer, **fields: Any) -> Any:
+    return lead.client.post(f"/pay/split?id={lead.checkout.pk}", SPLIT | fields)
+
+
+def share(order: Checkout, position: int) -> PaymentRequest:
+    return order.payment_requests.get(position=position)
+
+
+@pytest.fixture
+def lead(unpaid: Checkout) -> Payer:
+    """Return the browser of Lea, who gets Finn (£20.00) and Sam (£30.00) in first."""
+    made = Payer(unpaid)
+    made.sign_in()
+    split(made)
+    return made
+
+
+@pytest.fixture
+def finn(lead: Payer) -> Mate:
+    """Return the browser of Finn, who has pledged."""
+    made = Mate(share(lead.checkout, 2))
+    made.pay()
+    assert made.status() == "pledged"
+    return made
+
+
+def pay_and_capture(lead: Payer) -> Checkout:
+    """Let Lea pay and the shop confirm. The captures of the pledges are planned, but not sent."""
+    card = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
+    lead.client.get(lead.client.post(lead.get("/card")["Location"], card)["Location"])
+    return captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+
+
+def lose_hold(lead: Payer, finn: Mate) -> None:
+    """Let Finn's bank take the hold back before it is captured."""
+    pay_and_capture(lead)
+    Charge.objects.filter(last4="4444").update(state="voided")
+    assert mates.settled(finn.share) == "open"
+
+
+@pytest.mark.rule("pledge.captured")
+class TestAMateWhoseShareCouldNotBeTaken:
+    def test_reads_it_at_the_card_step(self, lead: Payer, finn: Mate) -> None:
+        lose_hold(lead, finn)
+        page = plain(words(finn.client.get(finn.get("/card")["Location"])))
+        assert NOT_TAKEN in page and "Mastercard ending 4444" in page
+        assert "You have not been charged. The hold of £20.00 on your card is released." in page
+        assert "Try again, or use another card." in page
+
+    def test_another_person_does_not_read_it(self, lead: Payer, finn: Mate) -> None:
+        lose_hold(lead, finn)
+        other = Mate(finn.share)
+        SmsMessage.objects.all().delete()  # otherwise the share has to wait for its next code
+        other.sign_in("07700 900789")
+        page = plain(words(other.client.get(other.get("/card")["Location"])))
+        assert NOT_TAKEN not in page and "ending 4444" not in page and "Your bank declined" not in page
+
+    def test_reads_that_the_hold_is_released_while_the_shop_is_stopped(self, lead: Payer, finn: Mate) -> None:
+        lose_hold(lead, finn)
+        factories.stop(lead.checkout.merchant)
+        page = plain(words(finn.get()))
+        assert "You have not been charged." in page and RELEASED in page
+
+    def test_reads_it_at_the_group_link(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(2)
+        guest.pay(2)
+        lose_hold(lead, Mate(share(lead.checkout, 2)))
+        PaymentRequest.objects.update(claim_digest="", claimed_until=None)  # the claim has expired
+        page = plain(words(guest.get()))
+        assert NOT_TAKEN in page and "The hold of £20.00 on your card is released." in page
+        assert NOT_TAKEN not in plain(words(Guest(lead.checkout).get()))
+
+    def test_reads_nothing_of_it_while_the_outcome_is_unknown(self, lead: Payer, finn: Mate) -> None:
+        pay_and_capture(lead)
+        fault_injection.set_fault(verb="capture", mode="done_then_reset", times=9)
+        fault_injection.set_fault(verb="look_up", mode="down", times=9)
+        mates.pump(lead.checkout.pk)
+        page = plain(words(finn.get()))
+        assert "Paying your share" in page and "released" not in page and "not been charged" not in page
+
+    def test_reads_it_after_a_capture_that_never_arrived(self, lead: Payer, finn: Mate) -> None:
+        order = pay_and_capture(lead)
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
+        mates.pump(order.pk)
+        assert Operation.objects.filter(kind="capture", state="unknown").exists()
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        mates.settled(finn.share)
+        assert Operation.objects.filter(kind="capture", reason="never_arrived").exists()
+        assert RELEASED in plain(words(finn.get()))
+
+
+@pytest.mark.rule("pay.honest_page")
+class TestAMateWhoseBankHasNotAnswered:
+    @pytest.fixture
+    def silent(self, lead: Payer) -> Mate:
+        """Return the browser of Finn, whose bank has not answered when the order ends."""
+        made = Mate(share(lead.checkout, 2))
+        made.sign_in()
+        for verb in ("authorize", "look_up"):
+            fault_injection.set_fault(
+                verb=verb, mode="done_then_reset" if verb == "authorize" else "down", times=9
+            )
+        made.give_card()
+        assert made.status() == "paying"
+        factories.make_late(lead.checkout)
+        lead.get()
+        return made
+
+    def test_reads_no_promise_before_the_bank_answers(self, silent: Mate) -> None:
+        page = plain(words(silent.get()))
+        assert "You have not been charged" in page and "is released" not in page
+        assert "Your bank has not answered yet. If it holds £20.00 on your card, we release the hold." in page
+
+    def test_reads_that_the_hold_is_released_once_the_bank_has_answered(self, silent: Mate) -> None:
+        Fault.objects.all().delete()
+        mates.settled(silent.share)
+        assert Payment.objects.get(subject=silent.share.pk).status == "voided"
+        page = plain(words(silent.get()))
+        assert RELEASED in page and "not answered" not in page
+
+
+def test_an_abandoned_card_of_a_stopped_order_is_not_promised(lead: Payer) -> None:
+    """A mate who gives up a silent card before the stop reads that its hold is released if there is one."""
+    made = Mate(share(lead.checkout, 2))
+    made.sign_in()
+    for verb in ("authorize", "look_up"):
+        fault_injection.set_fault(verb=verb, mode="down", times=9)
+    made.give_card()
+    Operation.objects.update(created_at=Operation.objects.get().created_at - timedelta(minutes=2))
+    made.post("/another-card")
+    assert made.status() == "open"
+    factories.stop(lead.checkout.merchant)
+    page = plain(words(made.get()))
+    assert "If it holds £20.00 on your card, we release the hold." in page
