@@ -209,7 +209,9 @@ def _end_payment(share: PaymentRequest, now: datetime) -> None:
     if live is not None:
         _give_up(live.payment, live.open_uuid is not None, now)
     if share.status in (ShareStatus.PLEDGED, ShareStatus.PAYING):
-        share.move(ShareStatus.OPEN, **NO_CLAIM)
+        # The lead's page names the mate whose pledge has ended.
+        kept = {"claim_name": share.claim_name} if share.status == ShareStatus.PLEDGED else {}
+        share.move(ShareStatus.OPEN, **NO_CLAIM | kept)
 
 
 def _give_up(payment: Payment, is_asked: bool, now: datetime) -> None:

@@ -1,15 +1,24 @@
-"""The notice for a mate whose pledge has ended: the reason, and that the hold on the mate's card is released.
+"""The notices for a mate and the lead after a pledge has ended: the reason, and that the hold is released.
 
-Rules pledge.ends, pledge.withdraw, pledge.captured.
+Rules pledge.ends, pledge.withdraw, pledge.captured, pledge.split_changes.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
+
+from babel.lists import format_list
+from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
 
 from checkout import pledges
 from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus
+from hosted_page.group import group_members
 from hosted_page.payment_target import lead_name
 from payments import money
 from payments.models import Payment
+
+CHANGED = "changed"  # query parameter of the lead's page after a new split has ended pledges
 
 
 def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[str, str]:
@@ -41,3 +50,75 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
     title = _("{name} changed your share").format(name=lead_name(checkout))
     changed = _("It was {was} and is now {now}.").format(was=held_amount, now=share_amount)
     return {"title": title, "words": f"{changed} {no_longer_in} {released}"}
+
+
+def shares_without_hold(checkout: Checkout, since: datetime | None = None) -> list[PaymentRequest]:
+    """Return the shares whose pledges the last change of the split ended, except those of mates who are in again.
+
+    The list is empty if the change was before `since`.
+    """
+    shares = list(PaymentRequest.every.filter(checkout=checkout, mate__isnull=False).order_by("position"))
+    holds = Payment.objects.filter(subject__in=[share.pk for share in shares]).order_by("created_at")
+    last = {hold.subject: hold for hold in holds}
+    ended = {
+        share: last[share.pk].abandoned_at
+        for share in shares
+        if share.pk in last and _is_ended_by_split(share, last[share.pk])
+    }
+    times = [at for at in ended.values() if at is not None and (since is None or at >= since)]
+    are_in = {share.mate_id for share in shares if share.status in (ShareStatus.PLEDGED, ShareStatus.PAYING)}
+    return [
+        share for share, at in ended.items() if times and at == max(times) and share.mate_id not in are_in
+    ]
+
+
+def _is_ended_by_split(share: PaymentRequest, hold: Payment) -> bool:
+    is_released = hold.status != Payment.Status.DECLINED and hold.decline_reason == pledges.NOT_PLEDGED
+    return is_released and (share.replaced_at is not None or share.status == ShareStatus.OPEN)
+
+
+def notice_for_lead(checkout: Checkout) -> dict[str, str] | None:
+    """Return the notice for a lead whose new split has ended pledges, None if all these mates are in again.
+
+    It says which holds are released, and whether the mates can take a share of the new split.
+    """
+    shares = shares_without_hold(checkout)
+    open_shares = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    is_any_free = any(not share.is_addressed for share in open_shares)
+    asked = [share for share in shares if share.replaced_at is None or is_any_free]
+    sentences = [
+        _asked_again_sentence(asked),
+        _released_sentence([share for share in shares if share not in asked]),
+        _("Please send the link again.") if asked else "",
+    ]
+    words = " ".join(sentence for sentence in sentences if sentence)
+    return {"title": _("You changed the split"), "words": words} if words else None
+
+
+def _asked_again_sentence(shares: Sequence[PaymentRequest]) -> str:
+    """Return the sentence about mates who can take a share of the new split, "" if there are none."""
+    if not shares:
+        return ""
+    words = ngettext(
+        "The hold on {names}’s card is released, and {names} can take the new share by the link.",
+        "The holds on the cards of {names} are released, and they can take their new shares by the link.",
+        len(shares),
+    )
+    return words.format(names=_list_names(shares))
+
+
+def _released_sentence(shares: Sequence[PaymentRequest]) -> str:
+    """Return the sentence about mates who cannot take a share of the new split, "" if there are none."""
+    if not shares:
+        return ""
+    words = ngettext(
+        "The hold on {names}’s card is released.",
+        "The holds on the cards of {names} are released.",
+        len(shares),
+    )
+    return words.format(names=_list_names(shares))
+
+
+def _list_names(shares: Sequence[PaymentRequest]) -> str:
+    names = [share.shown_name or group_members.share_name(share) for share in shares]
+    return format_list(names, locale=to_locale(get_language() or "en"))

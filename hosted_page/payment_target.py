@@ -180,20 +180,16 @@ class PaymentTarget:
 
     def sign_in_path(self) -> str:
         """Return the path of the page that asks the payer to sign in, if needed, and then shows the state."""
-        return self._path_with(SIGN_IN)
+        return _with_query(self.address(), SIGN_IN)
 
     @property
     def auto_reload_url(self) -> str:
         """Path that the page uses to reload itself. A request for this path does not extend a sign-in."""
-        return self._path_with(AUTOMATIC)
+        return _with_query(self.address(), AUTOMATIC)
 
-    def _path_with(self, query: str) -> str:
-        address = self.address()
-        return f"{address}{'&' if '?' in address else '?'}{query}=1"
-
-    def go_with(self, query: str) -> HttpResponseRedirect:
-        """Redirect to the page with the current state, with `query` as a query parameter."""
-        return HttpResponseRedirect(self._path_with(query), status=303)
+    def go_with(self, query: str, step: str = "") -> HttpResponseRedirect:
+        """Redirect to a step, or to the page with the current state, with `query` as a query parameter."""
+        return HttpResponseRedirect(_with_query(self.address(step), query), status=303)
 
     def go_to(self, part: str) -> HttpResponseRedirect:
         """Redirect to a part of the page with the current state. `part` is the id of an element."""
@@ -205,6 +201,10 @@ class PaymentTarget:
 
     def go(self, step: str = "") -> HttpResponseRedirect:
         return HttpResponseRedirect(self.address(step), status=303)
+
+
+def _with_query(address: str, query: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{query}=1"
 
 
 def absolute(path: str) -> str:

@@ -19,7 +19,7 @@ from checkout import current_checkouts
 from checkout.group import pledging
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from hosted_page import payer, rendering, share_items, summary
+from hosted_page import ended_pledges, payer, rendering, share_items, summary
 from hosted_page.group import bill_lines, group_link, group_members
 from hosted_page.payment_target import PaymentTarget, lead_name, wants_part
 from hosted_page.status.cells import Situation, Viewer
@@ -72,10 +72,16 @@ def show_collecting(
 ) -> HttpResponse:
     """Show which mates are in. The page updates itself and keeps the lead signed in."""
     is_part = wants_part(request)
-    context = _context(target, shares) | {"is_whole": not is_part}
+    context = _context(target, shares) | {"is_whole": not is_part, "notice": _notice(request, target)}
     response = rendering.render_page(request, target, "_collect" if is_part else "collect", context)
     payer.prolong(request, response, target.subject)
     return response
+
+
+def _notice(request: HttpRequest, target: PaymentTarget) -> dict[str, str] | None:
+    """Return the notice about pledges that the lead's new split has ended, None if there is none."""
+    is_changed = ended_pledges.CHANGED in request.GET and not wants_part(request)
+    return ended_pledges.notice_for_lead(target.checkout) if is_changed else None
 
 
 def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from checkout.states import OperationInProgress, ShareStatus
 from config.lib import connection_release
 from config.lib.bulkhead import Busy
 from config.lib.web import address, request_id
-from hosted_page import payer, rendering, waiting_times
+from hosted_page import ended_pledges, payer, rendering, waiting_times
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return
 from hosted_page.steps import card_page, declines, sign_in_extension
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
@@ -69,7 +69,7 @@ def _open_card_page(request: HttpRequest, target: PaymentTarget, person: Custome
     """Show a card page, or redirect to it. Raises Busy, ProviderUnreachable."""
     notice = sign_in_extension.extension_notice(request, target)
     signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
-    context = card_page.page_context(target, person) | signed_in
+    context = card_page.page_context(target, person) | signed_in | _changed_split(request, target)
     currency, account = target.checkout.currency, target.checkout.merchant.provider_account
     return_url = _bound_return_url(target, person)
     form = CardForm(target.subject, return_url, target.amount, currency, account, page=context)
@@ -90,6 +90,15 @@ def _bound_return_url(target: PaymentTarget, person: Customer) -> str:
     bound = signing.dumps(_bound_values(target, person.pk), salt="card")
     url = target.absolute("paid")
     return f"{url}{'&' if '?' in url else '?'}{urlencode({'bound': bound})}"
+
+
+def _changed_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
+    """Return the notice about pledges that the lead's new split has ended, {} if there is none."""
+    is_changed = target.share is None and ended_pledges.CHANGED in request.GET
+    notice = ended_pledges.notice_for_lead(target.checkout) if is_changed else None
+    if notice is None:
+        return {}
+    return {"notice": {"tone": "move", "icon": "edit", "title": notice["title"], "text": notice["words"]}}
 
 
 def _bound_values(target: PaymentTarget, person_uuid: UUID) -> list[Any]:

@@ -11,7 +11,7 @@ from checkout.authorizations import NotPayable, NotTheLead
 from checkout.models import Checkout
 from checkout.split import item_amounts, split_amounts
 from checkout.states import OperationInProgress
-from hosted_page import payer, prefill, rendering, share_bar, summary, views
+from hosted_page import ended_pledges, payer, prefill, rendering, share_bar, summary, views
 from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.steps import sign_in_extension, typed_split
 from hosted_page.steps.split_form import REDRAW_BUTTONS, ROWS, Row, SplitForm, clean_short_name
@@ -32,6 +32,7 @@ def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> HttpResponse:
+    was_split = target.checkout.has_mates
     try:
         form.write()
     except mate_shares.TooLateToCollect:
@@ -39,7 +40,10 @@ def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) ->
         return _show_split(request, target, form)
     except (NotPayable, NotTheLead, OperationInProgress):
         return target.go()
-    response = target.go() if form.gets_everyone_in else target.go("card")
+    step = "" if form.gets_everyone_in else "card"
+    since = current_checkouts.read_at(target.checkout)
+    has_ended = was_split and bool(ended_pledges.shares_without_hold(target.checkout, since))
+    response = target.go_with(ended_pledges.CHANGED, step) if has_ended else target.go(step)
     typed_split.delete_values(request, response)
     return response
 

@@ -30,6 +30,11 @@ def split(lead: Payer, **fields: Any) -> Any:
     return lead.client.post(f"/pay/split?id={lead.checkout.pk}", SPLIT | fields)
 
 
+def after(lead: Payer, **fields: Any) -> str:
+    """Change the split, and return the page that follows."""
+    return plain(words(lead.client.post(f"/pay/split?id={lead.checkout.pk}", SPLIT | fields, follow=True)))
+
+
 def share(order: Checkout, position: int) -> PaymentRequest:
     return order.payment_requests.get(position=position)
 
@@ -146,6 +151,55 @@ class TestAMateWhoseBankHasNotAnswered:
         assert Payment.objects.get(subject=silent.share.pk).status == "voided"
         page = plain(words(silent.get()))
         assert RELEASED in page and "not answered" not in page
+
+
+@pytest.mark.rule("pledge.split_changes")
+class TestTheLeadWhoChangesTheSplit:
+    def test_reads_once_whose_hold_is_released(self, lead: Payer, finn: Mate) -> None:
+        page = after(lead, amount=["25", "30"])
+        assert "You changed the split" in page and "Please send the link again." in page
+        assert "The hold on Finn’s card is released, and Finn can take the new share by the link." in page
+        assert "You changed the split" not in plain(words(lead.get()))
+
+    def test_reads_the_names_of_all(self, lead: Payer, finn: Mate) -> None:
+        SmsMessage.objects.all().delete()
+        sam = Mate(share(lead.checkout, 3))
+        sam.pay(mates.AMYS)
+        assert sam.status() == "pledged"
+        page = after(lead, amount=["25", "25"])
+        assert (
+            "The holds on the cards of Finn and Sam are released, and they can take their new shares" in page
+        )
+
+    def test_reads_the_name_that_a_mate_gave_at_the_group_link(self, lead: Payer) -> None:
+        split(lead, name=["Finn", ""])
+        guest = Guest(lead.checkout)
+        guest.take(3, name="Kim")
+        guest.pay(3)
+        assert "The hold on Kim’s card is released" in after(lead, name=["Finn", ""], amount=["20", "35"])
+
+    def test_reads_it_at_the_card_step(self, lead: Payer, finn: Mate) -> None:
+        page = after(lead, split="all")
+        assert "Pay by card" in page and "You changed the split" in page
+        assert "The hold on Finn’s card is released." in page and "link again" not in page
+
+    def test_does_not_read_that_a_mate_without_a_share_can_take_one(self, lead: Payer, finn: Mate) -> None:
+        page = after(lead, name=["Bo", "Sam"])
+        assert "The hold on Finn’s card is released." in page and "Please send" not in page
+
+    def test_reads_nothing_if_no_hold_has_ended(self, lead: Payer, finn: Mate) -> None:
+        assert "You changed the split" not in after(lead, amount=["20", "35"])
+
+    def test_does_not_read_of_an_earlier_change_again(self, lead: Payer, finn: Mate) -> None:
+        after(lead, amount=["25", "30"])
+        assert "You changed the split" not in after(lead, amount=["25", "35"])
+
+    def test_does_not_read_of_a_mate_who_is_in_again(self, lead: Payer, finn: Mate) -> None:
+        page = split(lead, amount=["25", "30"])["Location"]
+        assert page.endswith("&changed=1")
+        finn.give_card()
+        assert finn.status() == "pledged"
+        assert "You changed the split" not in plain(words(lead.client.get(page)))
 
 
 def test_an_abandoned_card_of_a_stopped_order_is_not_promised(lead: Payer) -> None:
