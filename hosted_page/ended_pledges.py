@@ -23,12 +23,8 @@ CHANGED = "changed"  # query parameter of the lead's page after a new split has 
 
 def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[str, str]:
     """Return the title and the words of the notice for the mate whose `hold` for a share has ended."""
-    held_amount, share_amount = (
-        money.display_for_payer(amount, checkout.currency) for amount in (hold.amount, share.amount)
-    )
-    no_longer_in = _("You are no longer in.")
     released = _("You have not been charged. The hold of {amount} on your card is released.").format(
-        amount=held_amount
+        amount=money.display_for_payer(hold.amount, checkout.currency)
     )
     if hold.decline_reason == pledges.WITHDRAWN:
         return {"title": _("You have withdrawn"), "words": released}
@@ -41,6 +37,15 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
         title = _("{name} paid with the same card").format(name=lead_name(checkout))
         another = _("Use another card for your share.")
         return {"title": title, "words": f"{released} {another}"}
+    return _words_of_lead(checkout, share, hold, released)
+
+
+def _words_of_lead(checkout: Checkout, share: PaymentRequest, hold: Payment, released: str) -> dict[str, str]:
+    """Return the title and the words of the notice if the lead, or an operator's stop, ended the pledge."""
+    held_amount, share_amount = (
+        money.display_for_payer(amount, checkout.currency) for amount in (hold.amount, share.amount)
+    )
+    no_longer_in = _("You are no longer in.")
     if share.replaced_at is not None:
         title = _("{name} changed the split").format(name=lead_name(checkout))
         again = _("If you are still in, take your share again.")

@@ -154,7 +154,7 @@ def receipt_context(
 
 def bill_context(target: PaymentTarget, leads_bill: bill.Bill) -> dict[str, Any]:
     """Return the context of the live part of the bill's page."""
-    is_link_shared = leads_bill.is_asking and not leads_bill.disputed
+    is_link_shared = leads_bill.is_asking and not leads_bill.disputed and not leads_bill.is_stopped
     link = group_link.group_link_of(target.checkout, leads_bill.shares) if is_link_shared else None
     return {
         "bill": leads_bill,

@@ -16,32 +16,16 @@ from checkout.current_checkouts import Split
 from checkout.group import late_mates
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, ShareStatus, Status
-from hosted_page import link_deadline, share_bar, summary
-from hosted_page.group import bill_lines, collapsed_lines, dispute_returns, group_members, last_day
+from hosted_page import link_deadline, summary
+from hosted_page.group import bill_bar, bill_lines, collapsed_lines, dispute_returns, last_day
 from hosted_page.group.bill_lines import Line, OutsideEvents, SmsError
 from hosted_page.group.collapsed_lines import CollapsedLine
 from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.group.last_day import LastDay
 from hosted_page.status.cells import Situation, Viewer, fill
 from hosted_page.status.table import cell_of
-from payments import disputes, money
+from payments import disputes, money, operator_stops
 from payments.models import Dispute
-
-# If this many people or more share the cost, the bar shows no letters.
-NO_LETTERS_FROM = 9
-# The smallest width, in per cent of the bar, that has room for the word "You".
-YOU_WIDTH = 12
-
-
-@dataclass(frozen=True)
-class Part:
-    """One person's part of the bar. `x` and `width` are its start and its width in per cent of the bar."""
-
-    line: Line
-    x: str
-    width: str
-    letters: str
-    icon: str
 
 
 @dataclass(frozen=True)
@@ -62,7 +46,7 @@ class Bill:
     bears: str
     note: str
     sentence: str
-    parts: list[Part]
+    parts: list[bill_bar.Part]
     sums: list[dict[str, str]]
     lines: list[Line]
     folds: list[CollapsedLine]
@@ -80,12 +64,12 @@ class Bill:
 
     @property
     def is_live(self) -> bool:
-        """Whether the bill can still change: a share is open or owed to the lead, or a dispute is open.
+        """Whether the bill can still change.
 
-        Rule bill.live.
+        A share is open or owed to the lead, a dispute is open, or the shop is stopped. Rule bill.live.
         """
         is_open = any(share.status in (*SHARE_OUTSTANDING, ShareStatus.PAID) for share in self.shares)
-        return is_open or self.is_paused
+        return is_open or self.is_paused or self.is_stopped
 
     @property
     def is_paused(self) -> bool:
@@ -94,6 +78,11 @@ class Bill:
         Until the bank decides, the pay links and the reimbursements are paused.
         """
         return self.disputed == Dispute.Status.OPEN
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a stop of the shop keeps mates from paying shares that they are or can be asked for."""
+        return any(line.is_stopped for line in self.lines)
 
     @property
     def is_given_back(self) -> bool:
@@ -149,7 +138,7 @@ class Bill:
     @property
     def is_large(self) -> bool:
         """Whether the bar has too many parts to show letters."""
-        return len(self.lines) >= NO_LETTERS_FROM
+        return len(self.lines) >= bill_bar.NO_LETTERS_FROM
 
 
 def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str | None = None) -> Bill | None:
@@ -166,25 +155,40 @@ def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str 
         return None
     events = _outside_events(checkout, shares)
     disputed, borne = events.disputed, _amounts_borne(checkout, shares, events.outside)
-    all_lines = bill_lines.lines_of(checkout, shares, now, error, events)
-    declined = next(_declined_lines(all_lines), None) if known_no is None and not disputed else None
+    all_lines = _lines_of(checkout, shares, now, error, events)
+    is_paused = disputed or any(line.is_stopped for line in all_lines)
+    declined = next(_declined_lines(all_lines), None) if known_no is None and not is_paused else None
     return Bill(
         bears=money.display_for_payer(borne.bears, checkout.currency),
         note="" if disputed else _note_of_bill(checkout, all_lines, known_no, events.outside),
         sentence="" if declined or known_no else _mates_money_sentence(checkout, all_lines, borne, events),
-        parts=_bar_parts(checkout, shares, all_lines),
+        parts=bill_bar.parts_of(checkout, shares, all_lines),
         sums=_labelled_sums(borne, events.outside, checkout.currency),
         lines=all_lines,
         folds=_folds_of(checkout, shares, all_lines),
         total=money.display_for_payer(checkout.amount, checkout.currency),
         seen=bill_digest(checkout, shares, now, disputed),
         said_no=declined,
-        last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
         disputed=disputed,
         given_back=events.back,
-        **_offers_and_reports(checkout, shares, now, events),
+        **_offers_and_reports(checkout, shares, now, all_lines, events),
         shares=shares,
     )
+
+
+def _lines_of(
+    checkout: Checkout,
+    shares: Sequence[PaymentRequest],
+    now: datetime,
+    error: SmsError | None,
+    events: OutsideEvents,
+) -> list[Line]:
+    """Return the lines of the bill. While the shop is stopped, they offer no way to ask a mate."""
+    lines = bill_lines.lines_of(checkout, shares, now, error, events)
+    is_due = any(line.status in SHARE_OUTSTANDING or line.may_be_asked_again for line in lines)
+    if events.disputed or not is_due or checkout.status != Status.CAPTURED:
+        return lines
+    return [line.stopped() for line in lines] if operator_stops.is_stopped(checkout.merchant_id) else lines
 
 
 def _shares_of(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
@@ -240,7 +244,9 @@ def bill_digest(checkout: Checkout, shares: Sequence[PaymentRequest], now: datet
 
     An open page sends the digest that it has, so that the service can see whether the bill has changed.
     """
-    facts: list[Any] = [checkout.updated_at, disputed, sorted(bill_lines.queued_texts(checkout, shares, now))]
+    is_stopped = operator_stops.is_stopped(checkout.merchant_id)
+    facts: list[Any] = [checkout.updated_at, disputed, is_stopped]
+    facts += sorted(bill_lines.queued_texts(checkout, shares, now))
     for share in shares:
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
         facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)
@@ -250,7 +256,7 @@ def bill_digest(checkout: Checkout, shares: Sequence[PaymentRequest], now: datet
 def _folds_of(
     checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: list[bill_lines.Line]
 ) -> list[collapsed_lines.CollapsedLine]:
-    is_long = len(all_lines) >= NO_LETTERS_FROM
+    is_long = len(all_lines) >= bill_bar.NO_LETTERS_FROM
     return collapsed_lines.collapse(checkout, shares, all_lines) if is_long else []
 
 
@@ -274,13 +280,19 @@ def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str |
 
 
 def _offers_and_reports(
-    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, events: OutsideEvents
-) -> dict[str, str]:
-    """Return the fields about the end of the links, a late mate, a failed refund, and the returned amount."""
-    disputed = events.disputed
+    checkout: Checkout,
+    shares: Sequence[PaymentRequest],
+    now: datetime,
+    lines: Sequence[Line],
+    events: OutsideEvents,
+) -> dict[str, Any]:
+    """Return the fields about the end of the links, a late mate, a failed refund, and what came back."""
+    disputed, is_stopped = events.disputed, any(line.is_stopped for line in lines)
+    is_paused = disputed or is_stopped
     return {
+        "last_day": None if is_paused else last_day.last_day_offer(checkout, shares, lines, now),
         "until": "" if disputed or checkout.status != Status.CAPTURED else _end_of_links(checkout, shares),
-        "may_add": _amount_for_late_mate(checkout, shares, now),
+        "may_add": "" if is_stopped else _amount_for_late_mate(checkout, shares, now),
         "failed_refund": "" if disputed else _failed_refund_sentence(checkout),
         "came_back": _amount_that_came_back(checkout, shares, events),
     }
@@ -361,27 +373,3 @@ def _labelled_sums(borne: Split, outside: int, currency: str) -> list[dict[str, 
         {"look": look, "label": labels[look], "amount": money.display_for_payer(amount, currency)}
         for look, amount in amounts.items()
     ]
-
-
-def _bar_parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
-    """Return the parts of the bar. A person whose amount is 0 has no part."""
-    amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
-    placed_lines = zip(all_lines, share_bar.places(amounts), strict=True)
-    is_large = len(all_lines) >= NO_LETTERS_FROM
-    return [_bar_part(line, x, width, is_large=is_large) for line, (x, width) in placed_lines if width]
-
-
-def _bar_part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
-    letters = _("You") if line.is_lead else line.initial
-    has_room = not is_large and width >= (YOU_WIDTH if line.is_lead else group_members.ROOM)
-    return Part(
-        line=line,
-        x=f"{x:.3f}",
-        width=f"{width:.3f}",
-        letters=letters if has_room else "",
-        icon=_icon_of(line) if has_room else "",
-    )
-
-
-def _icon_of(line: Line) -> str:
-    return "ring" if line.look == "taken" else bill_lines.ICON_ON_BAR.get(line.status, "")

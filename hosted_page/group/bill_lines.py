@@ -10,7 +10,6 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from checkout import settling
 from checkout.group import share_changes
@@ -22,46 +21,18 @@ from config.lib import clock
 from hosted_page import summary
 from hosted_page.group import group_members
 from hosted_page.group.dispute_returns import ReturnedMoney
+from hosted_page.group.line_looks import (
+    CLAIMED_LOOK,
+    LOOK_AFTER_LOST_DISPUTE,
+    LOOK_BY_STATUS,
+    PAUSED_LOOK,
+    RETURNED_LOOK,
+)
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import invitations
 from payments import money
 from payments.models import Dispute, Operation
-
-# The look, tone, icon and words of a share's line for each status. The look shows who bears the share, and
-# whether the share is open.
-LOOK_BY_STATUS: dict[str, tuple[str, str, str, str | Promise]] = {
-    ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
-    ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
-    ShareStatus.PLEDGED: ("pledged", "move", "card", pgettext_lazy("a share", "In")),
-    ShareStatus.PAYING: ("taken", "move", "ring", gettext_lazy("Paying")),
-    ShareStatus.PAID: ("paid", "done", "check", gettext_lazy("Paid")),
-    ShareStatus.REIMBURSED: ("paid", "done", "back", gettext_lazy("Back on your card")),
-    ShareStatus.DECLINED: ("mine", "void", "cross", gettext_lazy("Said no")),
-    ShareStatus.EXPIRED: ("mine", "void", "clock", gettext_lazy("Link expired")),
-    ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("You cover it")),
-    ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Returned")),
-}
-PAUSED_LOOK: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a dispute is open
-# Used after the lead's own bank has returned money. These looks do not show who bears a share, because the
-# service no longer knows it.
-LOOK_AFTER_LOST_DISPUTE: dict[str, tuple[str, str, str, str | Promise]] = {
-    **dict.fromkeys(SHARE_PAID, LOOK_BY_STATUS[ShareStatus.PAID]),
-    ShareStatus.DECLINED: ("ended", *LOOK_BY_STATUS[ShareStatus.DECLINED][1:]),
-    ShareStatus.EXPIRED: ("ended", *LOOK_BY_STATUS[ShareStatus.EXPIRED][1:]),
-    ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("Cancelled")),
-    ShareStatus.REFUNDED: ("ended", *LOOK_BY_STATUS[ShareStatus.REFUNDED][1:]),
-}
-# The tone, icon and words for a reimbursement that the lead's card returned.
-RETURNED_LOOK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
-CLAIMED_LOOK = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
-ICON_ON_BAR: dict[str, str] = {
-    ShareStatus.PLEDGED: "card",
-    ShareStatus.PAYING: "ring",
-    ShareStatus.PAID: "check",
-    ShareStatus.REIMBURSED: "check",
-    ShareStatus.DECLINED: "cross",
-}
 
 
 @dataclass(frozen=True)
@@ -118,6 +89,7 @@ class Line:
     - `may_change`: the mate declined, but can still reopen the share and pay
     - `is_over`: no mate is asked to pay any more, because some of the order was refunded directly at the
       provider
+    - `is_stopped`: an operator has stopped the shop, so no mate can pay now
     """
 
     id: str
@@ -144,6 +116,7 @@ class Line:
     disputed: str = ""
     may_change: bool = False
     is_over: bool = False
+    is_stopped: bool = False
     wrong: SmsError | None = None
 
     @property
@@ -155,7 +128,7 @@ class Line:
     def may_be_asked_again(self) -> bool:
         """Whether the share was declined or cancelled, and the lead can ask for it again now."""
         has_ended = self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
-        return has_ended and not self.disputed and not self.is_over
+        return has_ended and not (self.disputed or self.is_over or self.is_stopped)
 
     @property
     def may_be_kept(self) -> bool:
@@ -203,12 +176,11 @@ class Line:
             sent_to = _mask_phone(queued_phone) or self.sent_to
             return replace(self, is_waiting=bool(queued_phone), sent_to=sent_to, seen=seen)
         line = replace(self, disputed=disputed, seen=seen, url="", qr_url="", sent_to="")
+        if disputed == Dispute.Status.OPEN and self.status == ShareStatus.OPEN:
+            return line._paused()
         match disputed, self.status:
             case Dispute.Status.OPEN, ShareStatus.PAID:
                 return replace(line, hint=_("waits for the bank"))
-            case Dispute.Status.OPEN, ShareStatus.OPEN:
-                icon, words = PAUSED_LOOK
-                return replace(line, tone="still", icon=icon, words=words, hint="")
             case Dispute.Status.LOST, status if events.is_own_back and status in LOOK_AFTER_LOST_DISPUTE:
                 look, tone, icon, words = LOOK_AFTER_LOST_DISPUTE[status]
                 hint = self.hint if status in SHARE_PAID else ""
@@ -216,6 +188,16 @@ class Line:
                     hint = _money_hint(self.hint)
                 return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
+
+    def stopped(self) -> "Line":
+        """Return the line while an operator has stopped the shop. It offers no way to ask the mate."""
+        seen = f"{self.seen} stopped"
+        line = replace(self, is_stopped=True, seen=seen, url="", qr_url="", sent_to="")
+        return line._paused() if self.status == ShareStatus.OPEN else line
+
+    def _paused(self) -> "Line":
+        icon, words = PAUSED_LOOK
+        return replace(self, tone="still", icon=icon, words=words, hint="")
 
 
 def lines_of(

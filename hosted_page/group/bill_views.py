@@ -25,7 +25,7 @@ from hosted_page.steps import sign_in
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import clean_name, clean_short_name
 from hosted_page.views import FormErrors
-from payments import disputes, money
+from payments import disputes, money, operator_stops
 from payments.operator_stops import AllStopped, MerchantSuspended
 
 
@@ -33,7 +33,7 @@ def _select_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
     disputed = disputes.blocking_disputes_of(OuterRef("pk")).values("status")
     return (
         Checkout.objects.filter(pk=checkout_uuid)
-        .only("status", "lead_id", "updated_at")
+        .only("status", "merchant_id", "lead_id", "updated_at")
         .annotate(disputed=disputed)
     )
 
@@ -179,7 +179,10 @@ def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     sms_error = _send_link(request, target, share, request.POST.get("phone", "")[:40])
     if sms_error is None:
         return target.go_to(f"share-{share.pk}")
-    return views.show_page(request, target, FormErrors(number=sms_error))
+    # While the shop is stopped, the share's line has no form that could show the error.
+    is_stopped = operator_stops.is_stopped(target.checkout.merchant_id)
+    errors = FormErrors(act=sms_error.error) if is_stopped else FormErrors(number=sms_error)
+    return views.show_page(request, target, errors)
 
 
 @for_form
@@ -228,7 +231,7 @@ def _send_link(
     except limits.TooManySmsMessages as reached:
         error = str(reached)
     except (MerchantSuspended, AllStopped):
-        error = _("This shop is not taking payments now. Text the link later, or send it yourself.")
+        error = _("This shop is not taking payments now. Text the link later.")
     except invitations.CannotSendNow:
         return None  # no error, because the page shows the share's current state
     else:

@@ -11,7 +11,8 @@ from django.utils.translation import ngettext
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from hosted_page.group.bill_lines import LOOK_BY_STATUS, Line
+from hosted_page.group.bill_lines import Line
+from hosted_page.group.line_looks import LOOK_BY_STATUS
 from payments import money
 
 # For each look, the smallest number of shares that are collapsed into one line.

@@ -20,7 +20,7 @@ from checkout.group import pledging
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
 from hosted_page import ended_pledges, payer, rendering, share_items, summary
-from hosted_page.group import bill_lines, group_link, group_members
+from hosted_page.group import group_link, group_members, line_looks
 from hosted_page.payment_target import PaymentTarget, lead_name, wants_part
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.table import cell_of
@@ -186,11 +186,11 @@ def _lines(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) 
 
 
 def _line(share: PaymentRequest, checkout: Checkout, now: datetime) -> Line:
-    look, tone, icon, words = bill_lines.LOOK_BY_STATUS[share.status]
+    look, tone, icon, words = line_looks.LOOK_BY_STATUS[share.status]
     if share.status in NOT_IN:
         is_claimed = share.status == ShareStatus.PAYING or share.is_kept(now)
         look, tone, icon, words = (
-            bill_lines.CLAIMED_LOOK if is_claimed else ("out", "still", "dashes", _("Not in yet"))
+            line_looks.CLAIMED_LOOK if is_claimed else ("out", "still", "dashes", _("Not in yet"))
         )
     name = share.shown_name or group_members.share_name(share)
     initial = group_members.share_mark(share)

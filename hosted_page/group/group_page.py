@@ -36,7 +36,7 @@ from hosted_page.payment_target import (
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.order_status import page_of
 from hosted_page.steps.split_form import clean_name
-from payments import disputes
+from payments import disputes, operator_stops
 
 MAX_NAME = 30
 
@@ -299,7 +299,9 @@ def show_qr_page(request: HttpRequest, group: Group) -> HttpResponse:
 def _can_still_be_taken(group: Group, bill: GroupBill) -> bool:
     """Return whether a share can still be taken: one is free, or is claimed and might become free again."""
     is_paid = (
-        group.checkout.status == Status.CAPTURED and disputes.blocking_dispute_of_row(group.checkout) is None
+        group.checkout.status == Status.CAPTURED
+        and disputes.blocking_dispute_of_row(group.checkout) is None
+        and not operator_stops.is_stopped(group.checkout.merchant_id)
     )
     is_open = is_paid or (group.checkout.status == Status.CREATED and pledges.is_waiting(group.checkout))
     return is_open and any(

@@ -95,6 +95,7 @@ def page_context() -> dict[str, Any]:
         "order": asdict(_sample_order(amount)),
         "lead": "",
         "change_split_url": "",
+        "is_collecting": False,
         "decline_action": "",
         "decline_label": "",
         "pay_label": f"Pay {amount}",

@@ -67,9 +67,7 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 def _open_card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
     """Show a card page, or redirect to it. Raises Busy, ProviderUnreachable."""
-    notice = sign_in_extension.extension_notice(request, target)
-    signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
-    context = card_page.page_context(target, person) | signed_in | _changed_split(request, target)
+    context = _page_context(request, target, person)
     currency, account = target.checkout.currency, target.checkout.merchant.provider_account
     return_url = _bound_return_url(target, person)
     form = CardForm(target.subject, return_url, target.amount, currency, account, page=context)
@@ -92,13 +90,16 @@ def _bound_return_url(target: PaymentTarget, person: Customer) -> str:
     return f"{url}{'&' if '?' in url else '?'}{urlencode({'bound': bound})}"
 
 
-def _changed_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the notice about pledges that the lead's new split has ended, {} if there is none."""
+def _page_context(request: HttpRequest, target: PaymentTarget, person: Customer) -> dict[str, Any]:
+    """Return the context around the card fields, with the lead's notice about pledges that a new split ended."""
+    notice = sign_in_extension.extension_notice(request, target)
+    signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
+    context = card_page.page_context(target, person) | signed_in
     is_changed = target.share is None and ended_pledges.CHANGED in request.GET
-    notice = ended_pledges.notice_for_lead(target.checkout) if is_changed else None
-    if notice is None:
-        return {}
-    return {"notice": {"tone": "move", "icon": "edit", "title": notice["title"], "text": notice["words"]}}
+    ended = ended_pledges.notice_for_lead(target.checkout) if is_changed else None
+    if ended is not None:
+        context["notice"] = {"tone": "move", "icon": "edit", "title": ended["title"], "text": ended["words"]}
+    return context
 
 
 def _bound_values(target: PaymentTarget, person_uuid: UUID) -> list[Any]:

@@ -1,5 +1,6 @@
 """Context around the provider's card fields: the order, the held amounts, and the last card's decline."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,7 +9,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from checkout import pledges
-from checkout.models import Checkout, Customer
+from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_OUTSTANDING, ShareStatus
 from config.lib import clock
 from hosted_page import ended_pledges, language, summary
@@ -34,7 +35,6 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
     """Return the context around the fields of the provider's card page. `person` is the payer."""
     amount = money.display_for_payer(target.amount, target.checkout.currency)
     is_lead = target.share is None
-    held_rows = _held_rows(target.checkout, amount) if is_lead else []
     return {
         "order": asdict(summary.summary_of(target)),
         "is_share": not is_lead,
@@ -46,8 +46,7 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
             amount=amount
         ),
         "pledge": share_step.pledge_context(target),
-        "held_rows": held_rows,
-        "held_note": _held_note(target.checkout) if held_rows else "",
+        **_split_context(target, amount),
         "language": get_language(),  # language of this page, and of the provider's texts on it
         "languages": language.other_languages(),
         "here": target.address("card"),  # after a change of language, the whole page is opened again
@@ -57,10 +56,21 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
     }
 
 
-def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
-    if not checkout.has_mates:
-        return []
-    shares, now = list(checkout.payment_requests.filter(status__in=SHARE_OUTSTANDING)), clock.now()
+def _split_context(target: PaymentTarget, amount: str) -> dict[str, Any]:
+    """Return what the lead's card bears of a split order, and whether mates can pledge already."""
+    checkout = target.checkout
+    if target.share is not None or not checkout.has_mates:
+        return {"held_rows": [], "held_note": "", "is_collecting": False}
+    shares = list(checkout.payment_requests.filter(status__in=SHARE_OUTSTANDING))
+    return {
+        "held_rows": _held_rows(checkout, shares, amount),
+        "held_note": _held_note(checkout),
+        "is_collecting": any(share.status != ShareStatus.DRAFT for share in shares),
+    }
+
+
+def _held_rows(checkout: Checkout, shares: Sequence[PaymentRequest], amount: str) -> list[dict[str, str]]:
+    now = clock.now()
     held = [share.amount for share in shares if share.status == ShareStatus.PLEDGED]
     due = [share.amount for share in shares if share.status != ShareStatus.PLEDGED]
     label = _("Goes back when your mate pays") if len(due) == 1 else _("Goes back as your {count} mates pay")

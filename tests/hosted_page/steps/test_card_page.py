@@ -47,6 +47,26 @@ class TestTheLeadsRows:
         assert "Goes back once Acme Tickets confirms£50.00" in page and "never pays" not in page
 
 
+@pytest.mark.rule("pledge.split_changes")
+class TestTheWayToTheSplit:
+    ASKS = "Mates whose share changes are asked again, and the holds on their cards are released."
+
+    def test_asks_first_while_mates_can_be_in(self, lead: Payer) -> None:
+        page = words(lead.client.get(lead.get("/card")["Location"]))
+        question = page.partition('class="leave change-split"')[2].partition("</details>")[0]
+        assert self.ASKS in question and "Yes, change it" in question
+        assert page.count("/pay/split?") == question.count("/pay/split?") == 1, (
+            "no link leads past the question"
+        )
+
+    def test_asks_nothing_before_any_mate_was_asked(self, unpaid: Checkout) -> None:
+        made = Payer(unpaid)
+        made.sign_in()
+        made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT)
+        page = card_page(made)
+        assert "Change who pays" in page and self.ASKS not in page
+
+
 @pytest.mark.rule("pay.token_once")
 class TestACardThatWasRefused:
     def test_is_not_used_by_a_reload_after_the_shop_is_open_again(self, lead: Payer) -> None:

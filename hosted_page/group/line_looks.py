@@ -1,0 +1,44 @@
+"""The look, icon and words of a person's line on the lead's bill, by the status of the share."""
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from checkout.states import SHARE_PAID, ShareStatus
+
+# The look, tone, icon and words of a share's line for each status. The look shows who bears the share, and
+# whether the share is open.
+LOOK_BY_STATUS: dict[str, tuple[str, str, str, str | Promise]] = {
+    ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
+    ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
+    ShareStatus.PLEDGED: ("pledged", "move", "card", pgettext_lazy("a share", "In")),
+    ShareStatus.PAYING: ("taken", "move", "ring", gettext_lazy("Paying")),
+    ShareStatus.PAID: ("paid", "done", "check", gettext_lazy("Paid")),
+    ShareStatus.REIMBURSED: ("paid", "done", "back", gettext_lazy("Back on your card")),
+    ShareStatus.DECLINED: ("mine", "void", "cross", gettext_lazy("Said no")),
+    ShareStatus.EXPIRED: ("mine", "void", "clock", gettext_lazy("Link expired")),
+    ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("You cover it")),
+    ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Returned")),
+}
+PAUSED_LOOK: tuple[str, str | Promise] = (
+    "pause",
+    gettext_lazy("Paused"),
+)  # while a dispute is open, or the shop is stopped
+# Used after the lead's own bank has returned money. These looks do not show who bears a share, because the
+# service no longer knows it.
+LOOK_AFTER_LOST_DISPUTE: dict[str, tuple[str, str, str, str | Promise]] = {
+    **dict.fromkeys(SHARE_PAID, LOOK_BY_STATUS[ShareStatus.PAID]),
+    ShareStatus.DECLINED: ("ended", *LOOK_BY_STATUS[ShareStatus.DECLINED][1:]),
+    ShareStatus.EXPIRED: ("ended", *LOOK_BY_STATUS[ShareStatus.EXPIRED][1:]),
+    ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("Cancelled")),
+    ShareStatus.REFUNDED: ("ended", *LOOK_BY_STATUS[ShareStatus.REFUNDED][1:]),
+}
+# The tone, icon and words for a reimbursement that the lead's card returned.
+RETURNED_LOOK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
+CLAIMED_LOOK = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
+ICON_ON_BAR: dict[str, str] = {
+    ShareStatus.PLEDGED: "card",
+    ShareStatus.PAYING: "ring",
+    ShareStatus.PAID: "check",
+    ShareStatus.REIMBURSED: "check",
+    ShareStatus.DECLINED: "cross",
+}
