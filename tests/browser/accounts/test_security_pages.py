@@ -117,5 +117,5 @@ def test_an_emailed_code_logs_in_after_fifty_wrong_passwords(owner: Owner, servi
 FIFTY = """
 from portal.accounts import login_limits
 for number in range(50):
-    login_limits.spend("password", account="{email}", address=f"10.0.1.{{number}}")
+    login_limits.count_attempt("password", account="{email}", address=f"10.0.1.{{number}}")
 """
