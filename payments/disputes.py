@@ -17,6 +17,16 @@ from payments.models import Dispute, Movement, Payment
 from payments.provider import DisputeRecord, DisputeStatus
 
 Status = Dispute.Status
+# For each reason that the provider names, what the payer said to the bank, in the payer's words.
+REASON_SENTENCES = {
+    "product_not_received": "I did not get what I paid for.",
+    "product_unacceptable": "What I got is not what I paid for.",
+    "fraudulent": "I did not make this payment.",
+    "unrecognized": "I do not know this payment.",
+    "duplicate": "I was charged twice.",
+    "credit_not_processed": "I was promised my money back, and did not get it.",
+    "subscription_canceled": "I had cancelled before.",
+}
 
 
 class RecordedDispute(NamedTuple):
@@ -25,6 +35,19 @@ class RecordedDispute(NamedTuple):
     dispute: Dispute
     previous_status: str | None
     has_changed: bool
+
+
+def payer_of(payment: Payment) -> str:
+    """Return who made a payment: "mate" if it paid a share, else "customer"."""
+    return "mate" if payment.kind == Payment.Kind.SHARE else "customer"
+
+
+def reason_in_words(row: Dispute) -> str:
+    """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in REASON_SENTENCES."""
+    payer = payer_of(row.payment)
+    if row.reason in REASON_SENTENCES:
+        return f"The {payer}’s reason: “{REASON_SENTENCES[row.reason]}”"
+    return f"The {payer}’s bank calls it “{row.reason.replace('_', ' ')}”."
 
 
 def blocking_dispute(checkout_uuid: UUID) -> Dispute | None:

@@ -1,4 +1,4 @@
-"""The merchant's tasks: failed refunds, deliveries and endpoints that fail, disputes, lost holds."""
+"""The merchant's tasks: failed refunds and deliveries, failing or unapproved endpoints, disputes, lost holds."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from django.utils.functional import cached_property
 
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
-from payments import money
+from payments import disputes, money
 from payments.models import Dispute, Merchant
-from portal.orders import disputed, reasons
+from portal.orders import reasons
 from portal.orders.entries import card_of
 from portal.templatetags.portal import deadline, when
 from webhooks import resending
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import PERSONAL, Delivery, Endpoint, Subscription
 
 MAXIMUM = 1000  # pages show a larger number of rows as "more than 1,000"
 LOOK_BACK = timedelta(days=7)
@@ -93,11 +93,23 @@ class WaitingItems:
         return parked_deliveries(self.merchant)[: MAXIMUM + 1].count()
 
     @cached_property
+    def _subscription(self) -> Subscription | None:
+        rows = Subscription.objects.filter(merchant=self.merchant, ended_at=None)
+        return rows.select_related("endpoint").first()
+
+    @property
     def failing(self) -> Endpoint | None:
         """The merchant's endpoint while it is failing, else None."""
-        return Endpoint.objects.filter(
-            subscription__merchant=self.merchant, subscription__ended_at=None, failing_since__isnull=False
-        ).first()
+        endpoint: Endpoint | None = getattr(self._subscription, "endpoint", None)
+        return endpoint if endpoint and endpoint.failing_since else None
+
+    @property
+    def unapproved(self) -> str:
+        """The webhook address while it awaits approval for the personal data that it asks for, else ""."""
+        found = self._subscription
+        if found is None or found.is_approved or not {"*", *PERSONAL} & set(found.event_types):
+            return ""
+        return found.url
 
     @cached_property
     def refunds(self) -> list[Refund]:
@@ -136,6 +148,7 @@ class WaitingItems:
         """
         problems = (
             self.parked or self.failing,
+            self.unapproved,
             self.refunds,
             self.returned,
             self.disputes,
@@ -150,7 +163,8 @@ class WaitingItems:
         """Return the merchant's tasks, the most urgent first."""
         deliveries = _delivery_task(self.parked, self.failing)
         refunds = [_refund_task(self.refunds), _returned_refund_task(self.returned)]
-        tasks = [*refunds, deliveries, _dispute_task(self.disputes), _hold_task(self.holds)]
+        address = _approval_task(self.unapproved)
+        tasks = [*refunds, deliveries, _dispute_task(self.disputes), address, _hold_task(self.holds)]
         return [task for task in tasks if task is not None]
 
 
@@ -201,16 +215,27 @@ def _delivery_task(parked: int, endpoint: Endpoint | None) -> MerchantTask | Non
     return MerchantTask("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {pronoun}")
 
 
-def _dispute_task(disputes: Sequence[Dispute]) -> MerchantTask | None:
-    if not disputes:
+def _approval_task(url: str) -> MerchantTask | None:
+    if not url:
         return None
-    first, address = disputes[0], f"/portal/checkouts/{disputes[0].checkout_uuid}"
-    amounts = _sums_words([(row.amount, row.payment.currency) for row in disputes])
-    if len(disputes) == 1:
-        title = f"A {disputed.payer_of(first.payment)} disputes {amounts} ({card_of(first.payment)})"
+    title = "Your webhook address awaits approval"
+    text = (
+        f"{url} gets no events with personal data until an owner or an admin approves it. Such events wait for a week"
+        " at most."
+    )
+    return MerchantTask("clock", "held", title, text, "/portal/webhooks#approval", "See it")
+
+
+def _dispute_task(undecided: Sequence[Dispute]) -> MerchantTask | None:
+    if not undecided:
+        return None
+    first, address = undecided[0], f"/portal/checkouts/{undecided[0].checkout_uuid}"
+    amounts = _sums_words([(row.amount, row.payment.currency) for row in undecided])
+    if len(undecided) == 1:
+        title = f"A {disputes.payer_of(first.payment)} disputes {amounts} ({card_of(first.payment)})"
         text = "The bank has taken the money back and keeps it until the dispute is decided."
         return MerchantTask("alert", "stop", title, f"{text} {_evidence_sentence(first)}", address, "See it")
-    title = f"{_number_words(len(disputes))} payments are disputed: {amounts}"
+    title = f"{_number_words(len(undecided))} payments are disputed: {amounts}"
     text = "The banks have taken the money back and keep it until the disputes are decided."
     text = f"{text} The most urgent: {_evidence_sentence(first)}"
     return MerchantTask("alert", "stop", title, text, address, "See the most urgent")

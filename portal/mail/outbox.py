@@ -22,12 +22,11 @@ from config.lib import clock, crypto, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.leases import Queue
 from hosted_page.sms import safe_names
-from payments import money, operator_stops
+from payments import disputes, money, operator_stops
 from payments.models import Dispute, Merchant
 from portal import audit_words
 from portal.dashboard import merchant_tasks
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
-from portal.orders import disputed
 from portal.orders.entries import card_of
 
 log = structlog.get_logger("portal.mail.outbox")
@@ -239,7 +238,7 @@ def _dispute_facts(dispute: Dispute, kind: str) -> dict[str, Any]:
         "amount": money.display(dispute.amount, checkout.currency),
         "order": checkout.merchant_order_id,
         "checkout": checkout.pk,
-        "payer": disputed.payer_of(dispute.payment),
+        "payer": disputes.payer_of(dispute.payment),
         "card": card_of(dispute.payment),
         "reference": dispute.reference,
         "status": dispute.status,

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from checkout.models import Checkout
 from checkout.states import Status
-from payments import money
+from payments import disputes, money
 from payments.models import Booking, Dispute, Movement, Operation, Payment, Posting
 from portal.orders import disputed, reasons
 from portal.orders.entries import REFUND_FAILED, Entry, Window, card_of
@@ -140,7 +140,7 @@ def _dispute_entries(order: Order, dispute: Dispute, postings: PostingsByTransac
 
 
 def _later_movement_title(row: Movement) -> str:
-    bank = f"The {disputed.payer_of(row.payment)}’s bank"
+    bank = f"The {disputes.payer_of(row.payment)}’s bank"
     amount = money.display(abs(row.amount), row.payment.currency)
     if row.kind == Kind.DISPUTE_REINSTATED:
         return f"{bank} gave {amount} back to you"

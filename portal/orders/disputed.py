@@ -9,21 +9,12 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from payments import money
-from payments.models import Dispute, Payment
+from payments.disputes import payer_of, reason_in_words
+from payments.models import Dispute
 from portal import badges
 from portal.badges import Badge
 from portal.orders.entries import card_of
 
-# The sentence of the payer for each reason that the provider names.
-REASON_SENTENCES = {
-    "product_not_received": "I did not get what I paid for.",
-    "product_unacceptable": "What I got is not what I paid for.",
-    "fraudulent": "I did not make this payment.",
-    "unrecognized": "I do not know this payment.",
-    "duplicate": "I was charged twice.",
-    "credit_not_processed": "I was promised my money back, and did not get it.",
-    "subscription_canceled": "I had cancelled before.",
-}
 MONEY_PLACES = {
     Dispute.Status.OPEN: "At the {payer}’s bank, until it decides",
     Dispute.Status.WON: "With you",
@@ -36,23 +27,10 @@ ORDER_BADGES = {
 }
 
 
-def payer_of(payment: Payment) -> str:
-    """Return the payer's role: "mate" if the payment is for a share, else "customer"."""
-    return "mate" if payment.kind == Payment.Kind.SHARE else "customer"
-
-
 def dispute_title(row: Dispute) -> str:
     """Return a title for the order's page, such as "A mate disputes £20.00"."""
     payer = "A mate" if payer_of(row.payment) == "mate" else "The customer"
     return f"{payer} disputes {money.display(row.amount, row.payment.currency)}"
-
-
-def reason_in_words(row: Dispute) -> str:
-    """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in REASON_SENTENCES."""
-    payer = payer_of(row.payment)
-    if row.reason in REASON_SENTENCES:
-        return f"The {payer}’s reason: “{REASON_SENTENCES[row.reason]}”"
-    return f"The {payer}’s bank calls it “{row.reason.replace('_', ' ')}”."
 
 
 def dispute_context(row: Dispute) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The page of API keys, on which people make, rotate and revoke keys. Each secret is shown once."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -135,9 +135,11 @@ def _report_refusals(request: HttpRequest) -> Iterator[None]:
         pages.report_refusal(request, "This key has two secrets already. Stop the old one first.")
 
 
-@requires("change_keys", sensitive=True, form_of="portal_keys")
+@requires("change_keys", sensitive=True)
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Give a key a second secret, which is shown once. The old secret stays valid until it is stopped."""
+    """Ask whether to give a key a second secret, then give it. The old secret stays valid until it is stopped."""
+    if request.method != "POST":
+        return _ask_about_key(request, membership, client_uuid, _rotate_question)
     with _report_refusals(request):
         new_client = keys.rotate(membership, client_uuid)
         _record_action(request, membership, "key_rotated", new_client.client)
@@ -145,9 +147,11 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
     return redirect("portal_keys")
 
 
-@requires("change_keys", sensitive=True, form_of="portal_keys")
+@requires("change_keys", sensitive=True)
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Stop a key's old secret."""
+    """Ask whether to stop a key's old secret, then stop it."""
+    if request.method != "POST":
+        return _ask_about_key(request, membership, client_uuid, _stop_question)
     with _report_refusals(request):
         client = keys.stop_previous(membership, client_uuid)
         _record_action(request, membership, "key_secret_stopped", client)
@@ -159,14 +163,34 @@ def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUI
 def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Ask the person to confirm, then revoke a key and its tokens."""
     if request.method != "POST":
-        with access.or_404():
-            client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)
-        return pages.ask_question(request, membership, _revoke_question(client), here="portal_keys")
+        return _ask_about_key(request, membership, client_uuid, _revoke_question)
     with _report_refusals(request):
         client = keys.revoke(membership, client_uuid)
         _record_action(request, membership, "key_revoked", client)
         messages.success(request, f"“{client.name}” is revoked. Its calls are refused from now on.")
     return redirect("portal_keys")
+
+
+def _ask_about_key(
+    request: HttpRequest, membership: Membership, client_uuid: UUID, ask: Callable[[ApiClient], Question]
+) -> HttpResponse:
+    """Return the page with a question about a key. Raises Http404 for an unknown key."""
+    with access.or_404():
+        client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)
+    return pages.ask_question(request, membership, ask(client), here="portal_keys")
+
+
+def _rotate_question(client: ApiClient) -> Question:
+    text = (
+        "You get a new secret, which is shown once. The old secret also works until you stop it. A rotation cannot be"
+        " undone."
+    )
+    return Question("Keys", f"Rotate “{client.name}”?", text, "Rotate it now")
+
+
+def _stop_question(client: ApiClient) -> Question:
+    text = "Every call with the old secret is refused from that moment. An old secret cannot be restored."
+    return Question("Keys", f"Stop the old secret of “{client.name}”?", text, "Stop it now")
 
 
 def _revoke_question(client: ApiClient) -> Question:

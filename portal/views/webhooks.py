@@ -53,6 +53,20 @@ END_QUESTION = Question(
     "A new endpoint gets a new secret.",
     "Remove it now",
 )
+ROTATE_QUESTION = Question(
+    "Webhooks",
+    "Rotate the signing secret?",
+    "You get a new secret, which is shown once. The current secret also signs for two hours. Put the new one into your "
+    "server in that time. A rotation cannot be undone.",
+    "Rotate it now",
+)
+REVOKE_QUESTION = Question(
+    "Webhooks",
+    "Stop every old secret now?",
+    "From that moment only the newest secret signs. If your server does not have it yet, deliveries fail until it has "
+    "it. An old secret cannot be restored.",
+    "Stop it now",
+)
 # The example receivers: for each value of `code` in the URL, the file and the language.
 RECEIVERS = {
     "python": ("receiver.py", "Python"),
@@ -264,12 +278,19 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_webhooks")
 
 
-@requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
+@requires("change_webhooks", sensitive=True)
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a new secret, which the page shows once.
+    """Ask whether to make a new secret, then make it. The page shows it once.
 
     Each earlier secret continues to sign until its two hours are over.
     """
+    if request.method != "POST":
+        return pages.ask_question(request, membership, ROTATE_QUESTION, here=HERE)
+    _rotate_secret(request, membership)
+    return redirect("portal_webhooks")
+
+
+def _rotate_secret(request: HttpRequest, membership: Membership) -> None:
     try:
         with transaction.atomic(durable=True):
             access.recheck(membership, "change_webhooks")
@@ -279,16 +300,17 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
         pages.report_refusal(
             request, "Three secrets sign already. Wait until one ends, or stop the old ones first."
         )
-        return redirect("portal_webhooks")
     except subscriptions.SubscriptionNotFound:
-        return redirect("portal_webhooks")
-    pages.store_secret(request, membership, "signing", rotated.signing_secret)
-    return redirect("portal_webhooks")
+        pass
+    else:
+        pages.store_secret(request, membership, "signing", rotated.signing_secret)
 
 
-@requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
+@requires("change_webhooks", sensitive=True)
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Stop the old secrets from signing."""
+    """Ask whether to stop the old secrets from signing, then stop them."""
+    if request.method != "POST":
+        return pages.ask_question(request, membership, REVOKE_QUESTION, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
         access.recheck(membership, "change_webhooks")
         if subscriptions.revoke_previous(membership.merchant):

@@ -236,6 +236,7 @@ def _rotated(desk: Desk, page: Page) -> Page:
     desk.at(page, "/portal/webhooks")
     if page.locator("text=Rotate the secret").count():
         page.click("text=Rotate the secret")
+        page.click("text=Rotate it now")
         page.wait_for_selector("#secret")
     return page
 

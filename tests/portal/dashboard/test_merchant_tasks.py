@@ -21,7 +21,7 @@ from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
 from tests.portal import stage
-from webhooks.models import Delivery, Endpoint, Event
+from webhooks.models import Delivery, Endpoint, Event, Subscription
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +55,17 @@ class TestNeeds:
         factories.subscribe(rival, url=stage.URL, event_types=["*"])
         stage.parked(rival)
         assert WaitingItems(acme).list_tasks() == [] and len(WaitingItems(rival).list_tasks()) == 1
+
+    def test_name_a_webhook_address_that_awaits_approval(self, acme: Merchant, client: Client) -> None:
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
+        assert WaitingItems(acme).needs() == []
+        Subscription.objects.update(is_approved=False)
+        stage.parked(acme)
+        page = client.get("/portal").content.decode()
+        assert page.index("1 delivery is parked") < page.index("Your webhook address awaits approval")
+        assert stage.URL in page and 'href="/portal/webhooks#approval"' in page
+        Subscription.objects.update(event_types=["checkout.voided"])
+        assert len(WaitingItems(acme).needs()) == 1, "it asks for no personal data"
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")

@@ -10,10 +10,9 @@ from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
-from payments import money
+from payments import disputes, money
 from payments.models import Dispute, Payment
 from portal.models import Role
-from portal.orders import disputed
 from portal.templatetags.portal import deadline
 from tests import mates
 from tests.outside import decide, dispute
@@ -22,10 +21,10 @@ from tests.portal import stage
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
-@pytest.mark.parametrize("reason", [*disputed.REASON_SENTENCES, "bank_cannot_process", ""])
+@pytest.mark.parametrize("reason", [*disputes.REASON_SENTENCES, "bank_cannot_process", ""])
 @pytest.mark.parametrize("kind", ["order", "share"])
 def test_each_dispute_reason_is_shown_as_a_sentence(reason: str, kind: str) -> None:
-    said = disputed.reason_in_words(Dispute(reason=reason, payment=Payment(kind=kind)))
+    said = disputes.reason_in_words(Dispute(reason=reason, payment=Payment(kind=kind)))
     assert said.startswith("The customer’s " if kind == "order" else "The mate’s ")
     assert said[0].isupper() and said.rstrip("”").endswith(".") and "_" not in said
 

@@ -63,5 +63,5 @@ def test_cancel_leads_back_only_to_a_page_of_this_site(
 
 
 def test_cancel_of_a_step_without_a_page_shows_its_form(client: Client, acme: Merchant) -> None:
-    assert client.get("/portal/webhooks/rotate")["Location"] == "/portal/webhooks"
+    assert client.get("/portal/webhooks/approve")["Location"] == "/portal/webhooks"
     assert people.is_in(client)

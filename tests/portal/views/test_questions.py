@@ -9,7 +9,7 @@ from django.test import Client
 from payments.models import Merchant
 from portal.models import ApiClient, Membership, Role
 from tests.portal.stage import Stage, browser, captured
-from webhooks.models import Subscription
+from webhooks.models import SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
 
@@ -32,13 +32,18 @@ class TestQuestion:
             (f"/portal/keys/{acme_stage.client.pk}/revoke", "Revoke “Shop backend”?"),
             (f"/portal/team/{acme_stage.target.pk}/remove", f"Remove {acme_stage.target.user.email}?"),
             ("/portal/webhooks/end", "Remove the endpoint?"),
+            (f"/portal/keys/{acme_stage.client.pk}/rotate", "Rotate “Shop backend”?"),
+            (f"/portal/keys/{acme_stage.client.pk}/stop", "Stop the old secret of “Shop backend”?"),
+            ("/portal/webhooks/rotate", "Rotate the signing secret?"),
+            ("/portal/webhooks/revoke", "Stop every old secret now?"),
         ):
             page = client.get(address).content.decode()
             assert title in page and "<h1>" in page, address
             part = client.get(address, headers={"HX-Request": "true", "HX-Target": "question-1"})
             words = part.content.decode()
             assert title in words and "<h1>" not in words and f'action="{address}"' in words
-        assert ApiClient.objects.filter(pk=acme_stage.client.pk, revoked_at=None).exists()
+        assert ApiClient.objects.filter(pk=acme_stage.client.pk, revoked_at=None, previous_secret="").exists()
+        assert SigningSecret.objects.filter(subscription__merchant=acme_stage.merchant).count() == 1
         assert Membership.objects.filter(pk=acme_stage.target.pk).exists()
         assert Subscription.objects.filter(merchant=acme_stage.merchant, ended_at=None).exists()
 
@@ -48,6 +53,14 @@ class TestQuestion:
         assert not ApiClient.objects.filter(pk=acme_stage.client.pk, revoked_at=None).exists()
         assert not Membership.objects.filter(pk=acme_stage.target.pk).exists()
         assert client.get(f"/portal/keys/{acme_stage.client.pk}/revoke").status_code == 404
+
+    def test_is_what_the_buttons_of_the_pages_lead_to(self, acme_stage: Stage, client: Client) -> None:
+        for page, address in (
+            ("/portal/webhooks", "/portal/webhooks/rotate"),
+            ("/portal/keys", f"/portal/keys/{acme_stage.client.pk}/rotate"),
+        ):
+            shown = client.get(page).content.decode()
+            assert f'href="{address}"' in shown and f'action="{address}"' not in shown
 
 
 def test_actions_without_the_right_have_no_form(acme_stage: Stage) -> None:
