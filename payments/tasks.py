@@ -43,7 +43,7 @@ def close_days() -> None:
 
 @shared_task
 def mail_discrepancies() -> None:
-    """Mail the operators the discrepancies that were not mailed yet, at most one mail a minute.
+    """Mail the operators the open discrepancies that were not mailed yet, at most one mail a minute.
 
     If the mail fails, the next mail includes them. If the process dies after it has sent the mail, they are
     mailed again. Rule money.discrepancy.
@@ -60,12 +60,15 @@ def mail_discrepancies() -> None:
 
 
 def _discrepancies_to_mail(now: datetime) -> Sequence[Discrepancy]:
-    """Return the discrepancies to mail. The list is empty if a mail was sent in this minute."""
+    """Return the discrepancies to mail, without those that closed before the mail is written.
+
+    The list is empty if a mail was sent in this minute.
+    """
     this_minute = now.replace(second=0, microsecond=0)
     if Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
         return []
     rows = Discrepancy.objects.select_related("merchant")
-    return list(rows.filter(mailed_at=None).order_by("created_at"))
+    return list(rows.filter(mailed_at=None, closed_at=None).order_by("created_at"))
 
 
 def _send_mail(rows: Sequence[Discrepancy]) -> bool:

@@ -141,6 +141,17 @@ class TestSending:
             kinds.MISSING_THERE.sentence,
         ]
 
+    @pytest.mark.rule("money.discrepancy")
+    def test_leaves_out_what_has_closed_since_it_was_reported(self, acme: Merchant) -> None:
+        for kind in (kinds.MISSING_HERE, kinds.MISSING_THERE):
+            reporting.report(kind, acme.pk)
+        reporting.close_resolved(kinds.MISSING_HERE, acme.pk, note="It came.", now=timezone.now())
+        tasks.mail_discrepancies()
+        (sent,) = mail.outbox
+        assert sent.subject == "local: 1 discrepancy needs your attention"
+        assert kinds.MISSING_THERE.sentence in sent.body and kinds.MISSING_HERE.sentence not in sent.body
+        assert Discrepancy.objects.get(kind="missing_here").mailed_at is None
+
     def test_sends_no_mail_without_new_discrepancies(self) -> None:
         tasks.mail_discrepancies()
         assert mail.outbox == []
