@@ -1,5 +1,6 @@
 """The admin of discrepancies: the list, and a page for each discrepancy, which explains its kind."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin, messages
@@ -22,6 +23,14 @@ CLOSE = confirmation.Question(
         "button": "Close it",
     },
 )
+ADD_NOTE = confirmation.Question(
+    title="Add a note",
+    text="The discrepancies stay open. The note shows your name and the time.",
+    label="Why it stays open",
+    button="Add the note",
+    title_for_one="Add a note to this discrepancy?",
+    of_one=lambda _: {"text": "The discrepancy stays open. The note shows your name and the time."},
+)
 OPEN_STATE_FILTER = lists.state_filter({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
 
 
@@ -31,7 +40,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     If it occurs again, it is reported again. checkout/admin.py adds the remedies and registers this admin.
     """
 
-    actions: tuple[str, ...] = ("close",)
+    actions: tuple[str, ...] = ("close", "add_note")
     is_small = True
     ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
     list_display = ("__str__", "merchant", "operation", "subject", "created_at", "closed_at")
@@ -40,25 +49,30 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     searched_by = "What is wrong, note or order"
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
+    titles: Mapping[str, str] = {"created_at": "since", "note": "notes", "subject": "about"}
     # A discrepancy's page begins with these fields. All other fields are collapsed below them.
     words: tuple[str, ...] = ("what_to_do", "remedies", "merchant", "created_at", "note")
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        is_open = obj is None or obj.closed_at is None
-        return is_open and request.user.has_perm("payments.change_discrepancy")
+    def has_write_permission(self, request: HttpRequest) -> bool:
+        """Return whether the operator may close discrepancies and add notes to them."""
+        return request.user.has_perm("payments.change_discrepancy")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = super().get_fields(request, obj)
         facts = [field for field in fields if columns.column_name(field) not in self.words]
-        words = [self.column(name) for name in self.words if name != "remedies" or obj.kind_entry.remedies]
+        empty = {
+            "remedies": not obj.kind_entry.remedies,
+            "note": not obj.note,
+            "merchant": not obj.merchant_id,
+        }
+        words = [self.column(name) for name in self.words if not empty.get(name)]
         return [
             (None, {"fields": words}),
             ("Facts", {"fields": ["runbook", *facts], "classes": ["collapse"]}),
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        sets = self.get_fieldsets(request, obj)
-        return [field for _, options in sets for field in options["fields"] if field != "note"]
+        return [field for _, options in self.get_fieldsets(request, obj) for field in options["fields"]]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -85,14 +99,26 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def runbook(self, row: Discrepancy) -> str:
         return row.kind_entry.runbook_page
 
-    @admin.action(description="Close with a note", permissions=["change"])
+    @admin.action(description="Close with a note", permissions=["write"])
     @confirmation.requires_confirmation(CLOSE)
     def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
         for discrepancy in rows:
             try:
-                reporting.close_discrepancy(discrepancy.pk, note=note)
+                reporting.close_discrepancy(discrepancy.pk, note=note, author=str(request.user))
             except reporting.AlreadyClosed:
                 self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
             else:
                 self.log_change(request, discrepancy, f"Closed: {note}")
                 self.message_user(request, f"Closed: {discrepancy}.")
+
+    @admin.action(description="Add a note", permissions=["write"])
+    @confirmation.requires_confirmation(ADD_NOTE)
+    def add_note(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
+        for discrepancy in rows:
+            try:
+                reporting.add_note(discrepancy.pk, note=note, author=str(request.user))
+            except reporting.AlreadyClosed:
+                self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
+            else:
+                self.log_change(request, discrepancy, f"Noted: {note}")
+                self.message_user(request, f"Note added: {discrepancy}.")

@@ -18,7 +18,8 @@ SEND_AGAIN = Remedy("send_again", "Send again", "operation")
 SETTLE_OUTSIDE = Remedy("settle_outside", "Settled outside", "operation")
 GIVE_UP = Remedy("give_up", "Give up the operation", "operation")
 CLOSE = Remedy("close", "Close with a note", "discrepancy")
-REMEDIES = (SEND_AGAIN, SETTLE_OUTSIDE, GIVE_UP, CLOSE)  # in the order of their buttons
+ADD_NOTE = Remedy("add_note", "Add a note", "discrepancy")  # the discrepancy stays open
+REMEDIES = (SEND_AGAIN, SETTLE_OUTSIDE, GIVE_UP, CLOSE, ADD_NOTE)  # in the order of their buttons
 
 
 @dataclass(frozen=True)

@@ -241,20 +241,20 @@ UNREADABLE_NOTIFICATION = DiscrepancyKind(
     NOTIFICATIONS,
 )
 
-SMS = "sms-budgets"
+TEXTS = "budgets-of-texts"
 SMS_BUDGET_OF_MERCHANT = DiscrepancyKind(
     "sms_budget_of_merchant",
-    "A merchant has used most of its daily SMS budget",
-    "A message counts until its order or share is paid. Look under Texts to see who requests them. If someone misuses"
+    "A merchant has used most of its daily budget of texts",
+    "A text counts until its order or share is paid. Look under Texts to see who requests them. If someone misuses"
     " the merchant’s pages, suspend the merchant. Then close this.",
-    SMS,
+    TEXTS,
 )
 SMS_BUDGET_OF_ALL = DiscrepancyKind(
     "sms_budget_of_all",
-    "All merchants together have used most of the daily SMS budget",
-    "A message counts until its order or share is paid. Look under Texts to see which merchants they are for. If"
+    "All merchants together have used most of the daily budget of texts",
+    "A text counts until its order or share is paid. Look under Texts to see which merchants they are for. If"
     " someone misuses a merchant’s pages, suspend the merchant. Then close this.",
-    SMS,
+    TEXTS,
 )
 
 PAYMENT_PAGE = "changed-payment-page"

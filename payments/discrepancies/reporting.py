@@ -47,19 +47,38 @@ class AlreadyClosed(Exception):
     """The discrepancy is already closed."""
 
 
-def close_discrepancy(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
+def close_discrepancy(discrepancy_uuid: UUID, *, note: str, author: str) -> Discrepancy:
     """Close a discrepancy that a person has resolved. If it occurs again, it is reported again.
 
-    The note is appended to earlier notes. Raises Discrepancy.DoesNotExist, AlreadyClosed.
+    The note is appended to earlier notes, with its author and the time. Raises Discrepancy.DoesNotExist,
+    AlreadyClosed.
     """
     with transaction.atomic(durable=True):
-        found = Discrepancy.objects.select_for_update(no_key=True).get(pk=discrepancy_uuid)
-        if found.closed_at is not None:
-            raise AlreadyClosed
-        found.closed_at = clock.now()
-        found.note = f"{found.note}\n{note}".strip()
-        found.save(update_fields=["closed_at", "note"])
+        found, now = _lock_open(discrepancy_uuid), clock.now()
+        found.closed_at = now
+        _append_note(found, note, author, now)
     return found
+
+
+def add_note(discrepancy_uuid: UUID, *, note: str, author: str) -> Discrepancy:
+    """Append a person's note to an open discrepancy, as `close_discrepancy` does. It stays open."""
+    with transaction.atomic(durable=True):
+        found = _lock_open(discrepancy_uuid)
+        _append_note(found, note, author, clock.now())
+    return found
+
+
+def _lock_open(discrepancy_uuid: UUID) -> Discrepancy:
+    found = Discrepancy.objects.select_for_update(no_key=True).get(pk=discrepancy_uuid)
+    if found.closed_at is not None:
+        raise AlreadyClosed
+    return found
+
+
+def _append_note(found: Discrepancy, note: str, author: str, now: datetime) -> None:
+    signed = f"{now.day} {now:%b %Y %H:%M} UTC, {author}: {note}"
+    found.note = f"{found.note}\n{signed}".strip()
+    found.save(update_fields=["closed_at", "note"])
 
 
 def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Operators' actions on discrepancies in the admin."""
+"""Operators' pages of operations and disputes have plain words."""
 
 import re
 
@@ -6,77 +6,45 @@ import pytest
 from django.test import Client
 
 from checkout.models import Checkout
-from payments.discrepancies import kinds, reporting
-from payments.models import Discrepancy, Merchant
+from payments.models import Dispute, Operation
 from tests import outside
-from tests.operator_actions import Act, acting, log_of, looker
 
 pytestmark = pytest.mark.django_db
 DISCREPANCIES = "/admin/payments/discrepancy/"
 
 
-@pytest.fixture
-def post_action(client: Client) -> Act:
-    return acting(client)
+class TestPlainWords:
+    def test_of_an_operation_are_those_of_its_badge(self, operator: Client, captured: Checkout) -> None:
+        capture = Operation.objects.get(kind="capture")
+        page = operator.get(f"/admin/payments/operation/{capture.pk}/change/").content.decode()
+        for words in (
+            ">State</label>",
+            ">Done<",
+            "To charge the card, or to release its hold",
+            ">Waits for the provider<",
+        ):
+            assert words in page, words
+        for words in (
+            "Succeeded",
+            "payment: the card",
+            ">Is open<",
+            "Lease",
+            ">False<",
+            f"client:{captured.merchant_id}",
+        ):
+            assert words not in page, words
+        Operation.objects.filter(pk=capture.pk).update(state="failed", reason="card_account_closed")
+        page = operator.get(f"/admin/payments/operation/{capture.pk}/change/").content.decode()
+        assert "The card’s account is closed." in page and "card_account_closed" not in page
 
-
-class TestClosing:
-    @pytest.fixture
-    def found(self, acme: Merchant) -> Discrepancy:
-        reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
-        return Discrepancy.objects.get()
-
-    def test_stores_the_note_and_a_recurrence_is_reported_again(
-        self, post_action: Act, found: Discrepancy
-    ) -> None:
-        assert f"Closed: {kinds.ANOTHER_AMOUNT.sentence}." in post_action(
-            DISCREPANCIES, "close", found, words="The bank was wrong."
-        )
-        found.refresh_from_db()
-        assert found.note == "The bank was wrong." and found.closed_at is not None
-        assert log_of(found) == ["Closed: The bank was wrong."]
-        reporting.report(kinds.ANOTHER_AMOUNT, found.subject)
-        assert Discrepancy.objects.filter(closed_at=None).count() == 1
-
-    def test_asks_for_the_note_first(self, post_action: Act, found: Discrepancy) -> None:
-        assert "What came of it" in post_action(DISCREPANCIES, "close", found)
-        assert "field-error" in post_action(DISCREPANCIES, "close", found, words="")
-        found.refresh_from_db()
-        assert found.closed_at is None and log_of(found) == []
-
-    def test_of_a_closed_discrepancy_changes_nothing(
-        self, post_action: Act, client: Client, found: Discrepancy
-    ) -> None:
-        closed = reporting.close_discrepancy(found.pk, note="First.")
-        assert "was closed already" in post_action(DISCREPANCIES, "close", found, words="Second.")
-        client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Third."})
-        found.refresh_from_db()
-        assert (found.note, found.closed_at) == ("First.", closed.closed_at) and log_of(found) == []
-
-    def test_adds_to_the_previous_note(self, post_action: Act, client: Client, found: Discrepancy) -> None:
-        client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Asked the bank.", "kind": "mine"})
-        post_action(DISCREPANCIES, "close", found, words="It was wrong.")
-        found.refresh_from_db()
-        assert (found.note, found.kind) == ("Asked the bank.\nIt was wrong.", "another_amount")
-
-    def test_is_refused_to_users_who_can_only_view(self, found: Discrepancy) -> None:
-        client = looker("view_discrepancy")
-        form = {"action": "close", "_selected_action": str(found.pk), "confirmed": "1", "words": "Mischief"}
-        client.post(DISCREPANCIES, form)
-        found.refresh_from_db()
-        assert found.closed_at is None and log_of(found) == []
-
-
-class TestPage:
-    def test_begins_with_words_and_folds_the_facts(
+    def test_of_a_dispute_are_the_portals_and_its_movements_fit(
         self, operator: Client, captured: Checkout, posted: list[int]
     ) -> None:
-        outside.dispute(captured.payment, 2250)
-        page = operator.get(f"{DISCREPANCIES}{Discrepancy.objects.get().pk}/change/").content.decode()
-        heading = f"{kinds.DISPUTED.sentence}, £22.50, {captured.merchant_order_id}"
-        assert heading in re.sub(r"<[^>]+>", "", page[page.index("<h1>") : page.index("</h1>")])
-        assert "Change discrepancy" not in page and "None: it closes automatically" not in page
-        words, facts = page.split("<summary>")
-        assert f"/admin/checkout/checkout/{captured.pk}/change/" in words
-        assert "&quot;amount&quot;: 2250" in facts and "&quot;amount&quot;" not in words
-        assert "docs/operate.md#" in facts and "docs/operate.md#" not in words
+        row = outside.dispute(captured.payment, 2250)
+        Dispute.objects.filter(pk=row.pk).update(reason="fraudulent")
+        page = operator.get(f"/admin/payments/dispute/{row.pk}/change/").content.decode()
+        assert "The customer’s reason: “I did not make this payment.”" in page and ">fraudulent<" not in page
+        table = page[page.index("Movements</h2>") :]
+        heads = re.findall(r'<th scope="col">(.*?)</th>', table)
+        assert heads == ["Kind", "Amount", "Whose money", "Occurred"]
+        assert "Taken back for a dispute" in table

@@ -39,7 +39,7 @@ class TestLookingUpNow:
         assert (answer.status_code, answer["Location"]) == (303, PAGE)
         assert Checkout.objects.get().status == "captured"
         assert "Looked up at the provider." in operator.get(PAGE).content.decode()
-        assert "succeeded" in LogEntry.objects.get().change_message
+        assert LogEntry.objects.get().change_message == "Looked up at the provider: done."
 
     def test_of_an_ended_operation_does_nothing(self, operator: Client, captured: Checkout) -> None:
         capture = Operation.objects.get(kind="capture")
@@ -83,7 +83,7 @@ class TestTheQuestion:
         )
         answer = operator.post("/admin/payments/discrepancy/", form | {"words": "It was ours"})
         assert (answer.status_code, answer["Location"]) == (303, PAGE)
-        assert Discrepancy.objects.get().note == "It was ours"
+        assert Discrepancy.objects.get().note.endswith(": It was ours")
 
     @pytest.mark.parametrize("action", ["give_up", "delete_selected", "nothing"])
     def test_is_a_404_for_an_action_that_is_not_offered(

@@ -102,7 +102,7 @@ class TestTheOrdersPage:
         assert "captured a different amount than the one held: £50.00" in shown
         assert "A capture would not use that money" in shown
         assert "Capture it in time" not in shown
-        reporting.close_discrepancy(Discrepancy.objects.get().pk, note="Seen to.")
+        reporting.close_discrepancy(Discrepancy.objects.get().pk, note="Seen to.", author="olga@pay.example")
         assert "captured a different amount" not in words(checkout)
 
     def test_says_that_a_capture_has_found_the_money(
