@@ -3,6 +3,7 @@
 Operators can cancel a checkout here.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin, messages
@@ -78,12 +79,6 @@ admin.site.register(Booking, remedies_admin.RemediedBookingAdmin)
 admin.site.register(Discrepancy, remedies_admin.SearchableDiscrepancyAdmin)
 
 EMPTY = (None, "")
-TIME_TITLES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # column labels
-# The text on the badge of a status, if it is not the label of the status.
-BADGE_TEXTS = {
-    Status.CREATED: "Not paid yet",
-    Status.AUTHORIZED: "Held",
-}
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -115,11 +110,6 @@ class ProblemFilter(admin.SimpleListFilter):
         if self.value() not in found:
             return queryset
         return queryset.filter(pk__in=list(found[str(self.value())]()[: lists.MAXIMUM]))
-
-
-def _state_words(status: str) -> str:
-    """Return the text on the badge for a status."""
-    return BADGE_TEXTS.get(Status(status), str(Status(status).label))
 
 
 def _checkouts_in_doubt() -> QuerySet[Any, Any]:
@@ -160,6 +150,12 @@ class CheckoutAdmin(MoneyAdmin):
     amounts = ("amount", "refunded_amount")
     panels = (("checkout.change", "checkout"),)
     counts_records = True
+    titles: Mapping[str, str] = {
+        "created_at": "made",
+        "authorized_at": "held",
+        "capture_before": "hold ends",
+        "void_reason": "why voided",
+    }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows with the time of their query, which the pages show."""
@@ -175,15 +171,6 @@ class CheckoutAdmin(MoneyAdmin):
         return [
             column for column in super().get_fields(request, obj) if columns.column_name(column) not in empty
         ]
-
-    def column(self, name: Any) -> Any:
-        if name in TIME_TITLES:
-            return columns.time_column(name, TIME_TITLES[name])
-        return self.state if name == "status" else super().column(name)
-
-    @admin.display(description="state")
-    def state(self, checkout: Checkout) -> str:
-        return _state_words(checkout.status)
 
     def called(self, row: Checkout) -> str:
         return row.merchant_order_id
@@ -239,31 +226,18 @@ class BillAdmin(ReadOnlyAdmin):
 class ChangeAdmin(ReadOnlyAdmin):
     list_display = (
         columns.time_column("created_at", "when"),
-        "was",
-        "became",
-        "actor_text",
+        "origin",
+        "to",
+        "actor",
         "request",
         "checkout",
     )
     search_fields = ("id", "checkout")
 
-    @admin.display(description="to")
-    def became(self, change: Change) -> str:
-        return _state_words(change.to)
-
-    @admin.display(description="from")
-    def was(self, change: Change) -> str:
-        return _state_words(change.origin) if change.origin else "Nothing"
-
     @admin.display(description="request")
     def request(self, change: Change) -> str:
         whole = change.request_id
         return format_html('<span title="{}">…{}</span>', whole, whole[-6:]) if whole else columns.EMPTY_CELL
-
-    @admin.display(description="by")
-    def actor_text(self, change: Change) -> str:
-        kind, _, key = change.actor.partition(":")
-        return f"{kind.capitalize()} …{key[-6:]}" if key else kind.capitalize()
 
 
 @admin.register(Refund)
@@ -306,11 +280,12 @@ class AnswerFilter(admin.SimpleListFilter):
 class ApiCallAdmin(ReadOnlyAdmin):
     """Admin of API calls, with the status of each response."""
 
-    list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "param", "request_id")
+    list_display = ("created_at", "merchant", "method", "path", "status", "error_code")
     list_filter = (AnswerFilter,)
     search_fields = ("id", "request_id", "checkout_uuid")
     of_each_merchant = ("request_id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout", "client_uuid": "portal.apiclient"}
+    titles: Mapping[str, str] = {"client_uuid": "API client", "status": "answer"}
 
 
 @admin.register(IdempotencyKey)
@@ -322,6 +297,7 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     of_each_merchant = ("key",)
     references = {"checkout_uuid": "checkout.checkout"}
     uncounted = ("checkout_uuid",)
+    titles: Mapping[str, str] = {"status": "answer"}
     secret = ("body", "request_digest")
 
 

@@ -6,20 +6,20 @@ from django.db import models
 class Status(models.TextChoices):
     """Status of a checkout. Only an unpaid checkout becomes `expired` (rule expiry.end)."""
 
-    CREATED = "created"
-    AUTHORIZED = "authorized"
-    CAPTURED = "captured"
-    VOIDED = "voided"
-    EXPIRED = "expired"
-    REFUNDING = "refunding"
-    REFUNDED = "refunded"
+    CREATED = "created", "Not paid yet"
+    AUTHORIZED = "authorized", "Held"
+    CAPTURED = "captured", "Captured"
+    VOIDED = "voided", "Voided"
+    EXPIRED = "expired", "Expired"
+    REFUNDING = "refunding", "Refunding"
+    REFUNDED = "refunded", "Refunded"
 
 
 class VoidReason(models.TextChoices):
     """Reason why a checkout was voided."""
 
-    MERCHANT_CANCEL = "merchant_cancel"
-    AUTH_EXPIRED = "auth_expired"
+    MERCHANT_CANCEL = "merchant_cancel", "Cancelled"
+    AUTH_EXPIRED = "auth_expired", "Hold lapsed"
 
 
 # (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
@@ -51,16 +51,16 @@ ACTIONS: dict[Status, list[str]] = {
 class ShareStatus(models.TextChoices):
     """Status of a mate's share (rules share.opens, share.ends)."""
 
-    DRAFT = "draft"
-    OPEN = "open"
-    PLEDGED = "pledged"
-    PAYING = "paying"
-    PAID = "paid"
-    REIMBURSED = "reimbursed"
-    DECLINED = "declined"
-    EXPIRED = "expired"
-    CANCELLED = "cancelled"
-    REFUNDED = "refunded"
+    DRAFT = "draft", "Not asked yet"
+    OPEN = "open", "Asked"
+    PLEDGED = "pledged", "Pledged"
+    PAYING = "paying", "Paying"
+    PAID = "paid", "Paid"
+    REIMBURSED = "reimbursed", "Paid to the lead"
+    DECLINED = "declined", "Said no"
+    EXPIRED = "expired", "Expired"
+    CANCELLED = "cancelled", "Cancelled"
+    REFUNDED = "refunded", "Refunded"
 
 
 # (from, to): the cause of the move. A trigger in the database allows exactly these pairs.

@@ -12,7 +12,7 @@ PUMPS = {
     "checkout.tasks.answer_inquiries": "Ask about disputes",
     DELIVER_DUE: "Send webhooks",
     "payments.providers.sandbox.tasks.send_notifications": "Run the sandbox bank",
-    "hosted_page.tasks.send_sms_messages": "Send SMS messages",
+    "hosted_page.tasks.send_sms_messages": "Send texts",
     "portal.tasks.send_emails": "Send mails",
 }
 HOURLY = {
@@ -25,7 +25,7 @@ HOURLY = {
     "hosted_page.tasks.delete_old_card_tries": "Delete old tries of cards",
     "hosted_page.tasks.delete_old_sign_ins": "Delete ended sign-ins of payers",
     "hosted_page.tasks.delete_old_csp_reports": "Delete old CSP reports",
-    "hosted_page.tasks.delete_old_sms_messages": "Delete old SMS messages",
+    "hosted_page.tasks.delete_old_sms_messages": "Delete old texts",
     "hosted_page.tasks.delete_old_takes": "Delete old takes of shares",
     "portal.tasks.delete_ended_sessions": "Delete ended sessions",
     "portal.tasks.delete_expired_tokens": "Delete expired tokens",
@@ -46,7 +46,7 @@ CALENDAR = {
     "portal.tasks.write_emails": ("Look for news to mail", crontab()),
     "portal.tasks.run_trials": ("Run cases of checklists", 2.0),  # production has no trials
     "hosted_page.tasks.tell_leads": ("Text what mates did to the leads", 5.0),
-    "hosted_page.tasks.watch_sms_budgets": ("Count SMS messages", 10.0),
+    "hosted_page.tasks.watch_sms_budgets": ("Count texts", 10.0),
     "payments.tasks.close_days": ("Sum the ledger's days", crontab(minute="*/10")),
     "payments.tasks.reconcile": ("", crontab(hour=3, minute=20)),
     "payments.tasks.read_balance": ("", crontab(hour=3, minute=50)),

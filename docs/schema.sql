@@ -1770,6 +1770,8 @@ CREATE INDEX delivery_waiting ON public.webhooks_delivery_pending USING btree (s
 
 CREATE INDEX discrepancy_to_mail ON public.payments_discrepancy USING btree (created_at) WHERE (mailed_at IS NULL);
 
+CREATE INDEX dispute_urgency ON public.payments_dispute USING btree (closed_at DESC, respond_by, id DESC);
+
 CREATE INDEX event_of_checkout ON ONLY public.webhooks_event USING btree (checkout_uuid);
 
 CREATE INDEX event_personal ON ONLY public.webhooks_event USING btree (created_at) WHERE ((body_deleted_at IS NULL) AND ((type)::text = 'marketing.opted_in'::text));

@@ -34,7 +34,7 @@ class SignInCode(models.Model):
         indexes: ClassVar = [models.Index(fields=["subject", "created_at"])]
 
     def __str__(self) -> str:
-        return f"code for {self.subject}"
+        return "Sign-in code"
 
 
 class PayerSignIn(models.Model):
@@ -50,7 +50,7 @@ class PayerSignIn(models.Model):
     read_at: datetime  # time of the query, set when a request reads the row
 
     def __str__(self) -> str:
-        return f"sign-in to {self.subject}"
+        return "Sign-in"
 
 
 class KnownBrowser(models.Model):
@@ -70,7 +70,7 @@ class KnownBrowser(models.Model):
         indexes: ClassVar = [models.Index(Left("phone", DIGEST_LETTERS), name="known_number")]
 
     def __str__(self) -> str:
-        return f"browser known since {self.proven_at}"
+        return f"Browser known since {self.proven_at.day} {self.proven_at:%b %Y}"
 
 
 class SmsMessage(models.Model):
@@ -135,7 +135,7 @@ class SmsMessage(models.Model):
     alike: dict[str, list[str]]
 
     class Meta:
-        verbose_name = "SMS message"
+        verbose_name = "text"
         indexes: ClassVar = [
             models.Index(fields=["phone_digest", "created_at"]),
             models.Index("address_digest", "created_at", name="sms_address", condition=_COUNTED),
@@ -149,7 +149,7 @@ class SmsMessage(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} for {self.subject}"
+        return str(self.Kind(self.kind).label)
 
 
 class SmsDay(models.Model):
@@ -164,8 +164,8 @@ class SmsDay(models.Model):
     warned_at = models.DateTimeField(null=True, blank=True, help_text="When the operators were notified.")
 
     class Meta:
-        verbose_name = "day of SMS messages"
-        verbose_name_plural = "days of SMS messages"
+        verbose_name = "day of texts"
+        verbose_name_plural = "days of texts"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 "day", "merchant", nulls_distinct=False, name="a_days_texts_are_counted_once"
@@ -192,11 +192,11 @@ class SmsStop(models.Model):
     stopped_at = models.DateTimeField()
 
     class Meta:
-        verbose_name = "number that stopped SMS messages"
-        verbose_name_plural = "numbers that stopped SMS messages"
+        verbose_name = "number that stopped texts"
+        verbose_name_plural = "numbers that stopped texts"
 
     def __str__(self) -> str:
-        return f"stopped {self.stopped_at}"
+        return f"Stopped on {self.stopped_at.day} {self.stopped_at:%b %Y}"
 
 
 class CardTry(models.Model):
@@ -225,7 +225,7 @@ class CardTry(models.Model):
         verbose_name_plural = "card tries"
 
     def __str__(self) -> str:
-        return f"card for {self.subject}"
+        return "Card try"
 
 
 class ShareTake(models.Model):
@@ -243,7 +243,7 @@ class ShareTake(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"share taken at {self.created_at}"
+        return "Share taken"
 
 
 class CspReport(models.Model):
@@ -290,7 +290,7 @@ class OptInText(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"version {self.version}"
+        return f"Version {self.version}"
 
 
 class OptIn(models.Model):
@@ -300,11 +300,11 @@ class OptIn(models.Model):
     """
 
     class Placement(models.TextChoices):
-        SUCCESS_PAGE = "success_page"
-        PAY_LINK = "pay_link"
-        APP = "app"
-        EMAIL_LINK = "email_link"
-        OTHER = "other"
+        SUCCESS_PAGE = "success_page", "Page after the payment"
+        PAY_LINK = "pay_link", "Pay link"
+        APP = "app", "App"
+        EMAIL_LINK = "email_link", "Link in an e-mail"
+        OTHER = "other", "Other"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     text = models.ForeignKey(OptInText, on_delete=models.PROTECT)
@@ -321,4 +321,4 @@ class OptIn(models.Model):
         indexes: ClassVar = [models.Index(fields=["checkout_uuid"]), models.Index(fields=["email_digest"])]
 
     def __str__(self) -> str:
-        return f"{self.placement} at {self.opted_in_at}"
+        return f"Opt-in\N{NO-BREAK SPACE}· {self.Placement(self.placement).label}"

@@ -1,14 +1,15 @@
 """The admin of payments: payments, operations, the ledger, disputes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
 from config.lib.admin import columns
 from config.lib.admin.readonly import ReadOnlyAdmin
-from payments import money
+from payments import disputes, money
 from payments.merchants import admin as merchants_admin
 from payments.models import (
     BalanceEntry,
@@ -84,6 +85,7 @@ class OperationAdmin(MoneyAdmin):
     linked_by = ("payment__checkout_uuid",)
     currency = "payment.currency"
     references = {"refund_uuid": "checkout.refund", "share_uuid": "checkout.paymentrequest"}
+    titles: Mapping[str, str] = {"kind": "what"}
     panels = (
         ("payments.movement", "operation"),
         ("payments.booking", "operation"),
@@ -164,15 +166,36 @@ class BookingAdmin(MoneyAdmin):
 
 @admin.register(Dispute)
 class DisputeAdmin(MoneyAdmin):
+    """Disputes. The open one with the nearest deadline comes first, and of the others the last one decided."""
+
     list_display = ("amount", "status", "reason", "opened_at", "respond_by", "payment", "checkout_uuid")
     list_filter = ("status",)
     list_select_related = ("payment__merchant",)
+    # An open dispute has no `closed_at`. The index `dispute_urgency` has this order.
+    ordering = (  # type: ignore[assignment]  # the stubs allow no expressions in a tuple
+        F("closed_at").desc(nulls_first=True),
+        F("respond_by").asc(nulls_last=True),
+        "-pk",
+    )
+    listed_as = "Open ones first, by the deadline for evidence"
+    titles: Mapping[str, str] = {
+        "respond_by": "evidence until",
+        "created_at": "recorded",
+        "closed_at": "decided",
+    }
     search_fields = ("id", "reference", "checkout_uuid")
-    searched_by = "Id"
+    searched_by = "ID"
     search_help_text = "The whole id of the dispute, of its order, or the provider’s."
     currency = "payment.currency"
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.movement", "dispute"),)
+
+    def column(self, name: Any) -> Any:
+        return self.reason_words if name == "reason" else super().column(name)
+
+    @admin.display(description="reason")
+    def reason_words(self, dispute: Dispute) -> str:
+        return disputes.reason_in_words(dispute)
 
 
 @admin.register(DatabaseMark)

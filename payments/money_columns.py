@@ -35,5 +35,5 @@ class MoneyAdmin(ReadOnlyAdmin):
 
     def column(self, name: Any) -> Any:
         if name in self.amounts:
-            return amount_column(name, name.replace("_", " "), self.currency)
+            return amount_column(name, self.titles.get(name) or name.replace("_", " "), self.currency)
         return super().column(name)

@@ -22,29 +22,29 @@ class Badge(NamedTuple):
 
 
 CHECKOUT: dict[str, Badge] = {
-    Status.CREATED: Badge("still", "dashes", "Not paid yet"),
-    Status.AUTHORIZED: Badge("held", "pause", "Held"),
-    Status.CAPTURED: Badge("done", "check", "Captured"),
-    Status.VOIDED: Badge("void", "slash", "Voided"),
-    Status.EXPIRED: Badge("void", "clock", "Expired"),
-    Status.REFUNDING: Badge("move", "ring", "Refunding"),
-    Status.REFUNDED: Badge("still", "back", "Refunded"),
+    Status.CREATED: Badge("still", "dashes", str(Status.CREATED.label)),
+    Status.AUTHORIZED: Badge("held", "pause", str(Status.AUTHORIZED.label)),
+    Status.CAPTURED: Badge("done", "check", str(Status.CAPTURED.label)),
+    Status.VOIDED: Badge("void", "slash", str(Status.VOIDED.label)),
+    Status.EXPIRED: Badge("void", "clock", str(Status.EXPIRED.label)),
+    Status.REFUNDING: Badge("move", "ring", str(Status.REFUNDING.label)),
+    Status.REFUNDED: Badge("still", "back", str(Status.REFUNDED.label)),
 }
 VOIDED_BECAUSE: dict[str, str] = {
     VoidReason.AUTH_EXPIRED: "hold lapsed",
     VoidReason.MERCHANT_CANCEL: "you cancelled",
 }
 REFUND: dict[str, Badge] = {
-    Refund.Status.PENDING: Badge("move", "ring", "Pending"),
-    Refund.Status.SETTLED: Badge("done", "check", "Settled"),
-    Refund.Status.FAILED: Badge("stop", "alert", "Failed"),
+    Refund.Status.PENDING: Badge("move", "ring", str(Refund.Status.PENDING.label)),
+    Refund.Status.SETTLED: Badge("done", "check", str(Refund.Status.SETTLED.label)),
+    Refund.Status.FAILED: Badge("stop", "alert", str(Refund.Status.FAILED.label)),
 }
 REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # shown next to the order's badge
 REFUND_RETURNED = Badge("stop", "alert", "Refund returned")  # shown next to the order's badge
 DISPUTE: dict[str, Badge] = {
-    Dispute.Status.OPEN: Badge("held", "clock", "Open"),
-    Dispute.Status.WON: Badge("done", "check", "Won"),
-    Dispute.Status.LOST: Badge("void", "slash", "Lost"),
+    Dispute.Status.OPEN: Badge("held", "clock", str(Dispute.Status.OPEN.label)),
+    Dispute.Status.WON: Badge("done", "check", str(Dispute.Status.WON.label)),
+    Dispute.Status.LOST: Badge("void", "slash", str(Dispute.Status.LOST.label)),
 }
 ACCEPTED = Badge("done", "check", "Accepted")
 REFUSED = Badge("stop", "cross", "Refused")

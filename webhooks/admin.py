@@ -165,15 +165,13 @@ class DeliveryAdmin(ResendingAdmin):
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin):
     list_display = (
-        "id",
-        "delivery",
-        "number",
+        "started_at",
         "event_type",
-        "actor",
+        "number",
         "http_status",
         "error_message",
         "duration_ms",
-        "started_at",
+        "delivery",
     )
     search_fields = ("id", "delivery", "delivery__event")
     merchants_order = ("-started_at", "-pk")

@@ -14,12 +14,12 @@ from payments.models import Merchant
 
 
 class EventType(models.TextChoices):
-    """The types of events that merchants receive (rule event.types)."""
+    """The types of events that merchants receive (rule event.types). Pages name a type as its events do."""
 
-    AUTHORIZED = "checkout.authorized"
-    VOIDED = "checkout.voided"
-    OPTED_IN = "marketing.opted_in"
-    TEST = "webhook.test"
+    AUTHORIZED = "checkout.authorized", "checkout.authorized"
+    VOIDED = "checkout.voided", "checkout.voided"
+    OPTED_IN = "marketing.opted_in", "marketing.opted_in"
+    TEST = "webhook.test", "webhook.test"
 
 
 # These events are sent first, because a hold ends soon, or because a person waits for the result of a test.
@@ -74,7 +74,7 @@ class Endpoint(models.Model):
     failing_since = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
-        return f"endpoint of {self.subscription_id}"
+        return f"Endpoint {self.subscription}"
 
 
 class SigningSecret(models.Model):
@@ -94,7 +94,7 @@ class SigningSecret(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"secret of {self.created_at:%Y-%m-%d %H:%M}"
+        return f"Signing secret of {self.created_at.day} {self.created_at:%b %Y %H:%M}"
 
 
 class Event(models.Model):
@@ -124,7 +124,7 @@ class Event(models.Model):
     traceparent = models.CharField(max_length=55, blank=True, default="", db_default="", editable=False)
 
     def __str__(self) -> str:
-        return f"{self.type} {self.id}"
+        return self.type
 
     @property
     def plain_body(self) -> bytes:
@@ -152,10 +152,10 @@ class Delivery(models.Model):
     """
 
     class Status(models.TextChoices):
-        PENDING = "pending"
-        DELIVERED = "delivered"
-        PARKED = "parked"
-        SUPERSEDED = "superseded"
+        PENDING = "pending", "Waiting"
+        DELIVERED = "delivered", "Delivered"
+        PARKED = "parked", "Parked"
+        SUPERSEDED = "superseded", "Superseded"
 
     id = models.UUIDField(primary_key=True, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
@@ -192,7 +192,8 @@ class Delivery(models.Model):
         verbose_name_plural = "deliveries"
 
     def __str__(self) -> str:
-        return f"{self.status} after {self.attempt_count}"
+        attempts = f"{self.attempt_count} {'attempt' if self.attempt_count == 1 else 'attempts'}"
+        return f"{self.Status(self.status).label}\N{NO-BREAK SPACE}· {attempts}"
 
 
 class Attempt(models.Model):
@@ -221,7 +222,7 @@ class Attempt(models.Model):
     response_excerpt = models.TextField(blank=True)
 
     def __str__(self) -> str:
-        return f"attempt {self.number}"
+        return f"Attempt {self.number}\N{NO-BREAK SPACE}· {self.event_type}"
 
 
 # Partitions are dropped in the order of these tables. A reader therefore never finds an attempt without its

@@ -24,11 +24,11 @@ class LeadNotification(models.Model):
     """
 
     class Kind(models.TextChoices):
-        DECLINED = "declined", "a mate has declined"
-        ALL_PAID = "all_paid", "all mates have paid"
-        LINKS_END = "links_end", "the links end in a day"
-        ALL_IN = "all_in", "all mates are in"
-        NOT_TAKEN = "not_taken", "a card was not charged for a pledge"
+        DECLINED = "declined", "A mate has declined"
+        ALL_PAID = "all_paid", "All mates have paid"
+        LINKS_END = "links_end", "The links end in a day"
+        ALL_IN = "all_in", "All mates are in"
+        NOT_TAKEN = "not_taken", "A card was not charged for a pledge"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, db_index=False)
@@ -40,8 +40,8 @@ class LeadNotification(models.Model):
     )
 
     class Meta:
-        verbose_name = "SMS message to a lead"
-        verbose_name_plural = "SMS messages to leads"
+        verbose_name = "text to a lead"
+        verbose_name_plural = "texts to leads"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 "checkout", "kind", "share_uuid", nulls_distinct=False, name="a_lead_is_notified_once"
@@ -50,7 +50,7 @@ class LeadNotification(models.Model):
         indexes: ClassVar = [models.Index("due_at", name="lead_notification_due", condition=Q(ended_at=None))]
 
     def __str__(self) -> str:
-        return f"{self.kind}\N{NO-BREAK SPACE}· {self.due_at}"
+        return str(self.Kind(self.kind).label)
 
     @staticmethod
     def queue(

@@ -232,7 +232,7 @@ class Checkout(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.merchant_order_id}\N{NO-BREAK SPACE}· {self.status}"
+        return f"{self.merchant_order_id}\N{NO-BREAK SPACE}· {str(Status(self.status).label).lower()}"
 
     @property
     def url(self) -> str:
@@ -327,7 +327,10 @@ class Change(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="changes")
     origin = models.CharField(
-        max_length=10, blank=True, help_text="The previous status. Empty for the creation."
+        max_length=10,
+        choices=Status,
+        blank=True,
+        help_text="The previous status. Empty for the creation.",
     )
     to = models.CharField(max_length=10, choices=Status)
     actor = models.CharField(max_length=60)
@@ -335,4 +338,5 @@ class Change(models.Model):
     created_at = models.DateTimeField()
 
     def __str__(self) -> str:
-        return f"{self.origin or 'nothing'} → {self.to}"
+        begin = f"{Status(self.origin).label} → " if self.origin else ""
+        return f"{begin}{Status(self.to).label}"

@@ -119,7 +119,7 @@ class PaymentRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"share {self.position}\N{NO-BREAK SPACE}· {self.status}"
+        return f"Share {self.position}\N{NO-BREAK SPACE}· {str(ShareStatus(self.status).label).lower()}"
 
     def move(self, to: ShareStatus, **facts: Any) -> None:
         """Write a new status and the other fields in `facts`.
@@ -202,7 +202,7 @@ class GroupLink(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
-        return f"group link of {self.checkout_id}"
+        return f"Group link of {self.checkout.merchant_order_id}"
 
 
 class ReplacedLink(models.Model):
@@ -216,7 +216,7 @@ class ReplacedLink(models.Model):
     replaced_at = models.DateTimeField()
 
     def __str__(self) -> str:
-        return f"replaced link of {self.share_id}"
+        return f"Replaced link of share {self.share.position}"
 
 
 class Refund(models.Model):
@@ -255,4 +255,4 @@ class Refund(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.merchant_refund_ref}\N{NO-BREAK SPACE}· {self.status}"
+        return f"{self.merchant_refund_ref}\N{NO-BREAK SPACE}· {str(self.Status(self.status).label).lower()}"

@@ -140,6 +140,13 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
 
     actions = ("settle_outside", "send_again", "give_up")
 
+    def column(self, name: Any) -> Any:
+        return self.reason_words if name == "reason" else super().column(name)
+
+    @admin.display(description="reason")
+    def reason_words(self, operation: Operation) -> str:
+        return reasons.reason_text(operation.reason)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return outstanding_refund.with_returns(super().get_queryset(request))
 

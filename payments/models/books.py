@@ -17,10 +17,13 @@ class Posting(models.Model):
     """One line of the ledger. Append-only. The lines of a transaction sum to zero."""
 
     class Account(models.TextChoices):
-        PROVIDER = "provider", "provider: what the provider owes us"
-        MERCHANT = "merchant", "merchant: what we owe the merchant"
-        LEAD = "lead", "lead: what we owe the lead"
-        OUTSIDE = "outside", "outside: what moved where we do not see it"
+        # What the provider owes us.
+        PROVIDER = "provider", "Provider"
+        # What we owe the merchant, and the lead.
+        MERCHANT = "merchant", "Merchant"
+        LEAD = "lead", "Lead"
+        # What moved outside this service.
+        OUTSIDE = "outside", "Outside"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     transaction = models.UUIDField(help_text="The movement or booking that this line posts.")
@@ -48,7 +51,8 @@ class Posting(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.account} {money.display(self.amount, self.currency)}"
+        amount = money.display(self.amount, self.currency)
+        return f"{self.Account(self.account).label}\N{NO-BREAK SPACE}· {amount}"
 
 
 class BalanceEntry(models.Model):
@@ -103,7 +107,8 @@ class BalanceEntry(models.Model):
         verbose_name_plural = "balance entries"
 
     def __str__(self) -> str:
-        return f"{self.kind} {money.display(self.amount, self.currency)}"
+        amount = money.display(self.amount, self.currency)
+        return f"{self.Kind(self.kind).label}\N{NO-BREAK SPACE}· {amount}"
 
 
 class Reconciled(models.Model):

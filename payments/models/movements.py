@@ -20,11 +20,11 @@ class Movement(models.Model):
     """
 
     class Kind(models.TextChoices):
-        CAPTURED = "captured", "captured: the card was charged"
-        REFUNDED = "refunded", "refunded: the card got it back"
-        REFUND_RETURNED = "refund_returned", "refund returned: a settled refund failed"
-        DISPUTE_WITHDRAWN = "dispute_withdrawn", "dispute withdrawn: the payer's bank took it back"
-        DISPUTE_REINSTATED = "dispute_reinstated", "dispute reinstated: the payer's bank gave it again"
+        CAPTURED = "captured", "Captured"
+        REFUNDED = "refunded", "Refunded"
+        REFUND_RETURNED = "refund_returned", "Refund returned"
+        DISPUTE_WITHDRAWN = "dispute_withdrawn", "Taken back for a dispute"
+        DISPUTE_REINSTATED = "dispute_reinstated", "Returned after a dispute"
 
     # The kinds that increase what the provider owes us.
     INCOMING = (Kind.CAPTURED, Kind.REFUND_RETURNED, Kind.DISPUTE_REINSTATED)
@@ -76,7 +76,8 @@ class Movement(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind}\N{NO-BREAK SPACE}· {money.display(self.amount, self.payment.currency)}"
+        amount = money.display(self.amount, self.payment.currency)
+        return f"{self.Kind(self.kind).label}\N{NO-BREAK SPACE}· {amount}"
 
 
 class Booking(models.Model):
@@ -87,8 +88,8 @@ class Booking(models.Model):
     """
 
     class Kind(models.TextChoices):
-        SETTLED_OUTSIDE = "settled_outside", "settled outside: the payer got it by another way"
-        CLOSING = "closing", "closing: it is owed to the lead no more"
+        SETTLED_OUTSIDE = "settled_outside", "Settled outside"
+        CLOSING = "closing", "No longer owed to the lead"
 
     id = models.UUIDField(
         primary_key=True, default=uuid7, editable=False, help_text="The id of the transaction in the ledger."
@@ -126,4 +127,5 @@ class Booking(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind}\N{NO-BREAK SPACE}· {money.display(self.amount, self.payment.currency)}"
+        amount = money.display(self.amount, self.payment.currency)
+        return f"{self.Kind(self.kind).label}\N{NO-BREAK SPACE}· {amount}"

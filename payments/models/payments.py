@@ -22,16 +22,16 @@ class Payment(models.Model):
     """A payment by one card for one subject, which is a checkout or a mate's payment request."""
 
     class Status(models.TextChoices):
-        AUTHORIZING = "authorizing"
-        AUTHORIZED = "authorized"
-        CAPTURED = "captured"
-        VOIDED = "voided"
-        DECLINED = "declined"
-        REFUNDED = "refunded"
+        AUTHORIZING = "authorizing", "Being held"
+        AUTHORIZED = "authorized", "Held"
+        CAPTURED = "captured", "Captured"
+        VOIDED = "voided", "Released"
+        DECLINED = "declined", "Declined"
+        REFUNDED = "refunded", "Refunded"
 
     class Kind(models.TextChoices):
-        ORDER = "order", "the lead's card, for the order"
-        SHARE = "share", "a mate's card, for their share"
+        ORDER = "order", "The lead’s card pays the order"
+        SHARE = "share", "A mate’s card pays a share"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
@@ -96,7 +96,7 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         amount = money.display(self.amount, self.currency)
-        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # as the badge shows it
+        status = str(self.Status(self.status).label).lower()
         return f"{amount}\N{NO-BREAK SPACE}· {self.card_brand} {self.card_last4}\N{NO-BREAK SPACE}· {status}"
 
 
@@ -107,26 +107,26 @@ class Operation(models.Model):
     """
 
     class Kind(models.TextChoices):
-        AUTHORIZE = "authorize"
-        CAPTURE = "capture"
-        VOID = "void"
-        REFUND = "refund"
+        AUTHORIZE = "authorize", "Authorization"
+        CAPTURE = "capture", "Capture"
+        VOID = "void", "Void"
+        REFUND = "refund", "Refund"
 
     class State(models.TextChoices):
-        PLANNED = "planned", "planned: to be sent"
-        IN_FLIGHT = "in_flight", "in flight: being sent, or its sender died"
-        NEEDS_ACTION = "needs_action", "needs action: the payer is being asked"
-        PENDING = "pending", "pending: accepted, not settled"
-        UNKNOWN = "unknown", "unknown: no clear answer"
-        SUCCEEDED = "succeeded"
-        DECLINED = "declined"
-        FAILED = "failed"
+        PLANNED = "planned", "To be sent"
+        IN_FLIGHT = "in_flight", "Being sent"
+        NEEDS_ACTION = "needs_action", "The payer is asked"
+        PENDING = "pending", "Accepted"
+        UNKNOWN = "unknown", "In doubt"
+        SUCCEEDED = "succeeded", "Done"
+        DECLINED = "declined", "Declined"
+        FAILED = "failed", "Failed"
 
     class Purpose(models.TextChoices):
-        PAYMENT = "payment", "payment: the card is to pay, or to be let go"
-        REIMBURSEMENT = "reimbursement", "reimbursement: what a mate paid goes to the lead"
-        REFUND_PART = "refund_part", "refund part: a card gets back what it bore"
-        OUTSIDE = "outside", "outside: others made it at the provider"
+        PAYMENT = "payment", "To charge the card, or to release its hold"
+        REIMBURSEMENT = "reimbursement", "To pay a mate’s share back to the lead’s card"
+        REFUND_PART = "refund_part", "To refund one card of the order"
+        OUTSIDE = "outside", "Made outside this service"
 
     OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
     ENDED = (State.SUCCEEDED, State.DECLINED, State.FAILED)
@@ -220,7 +220,7 @@ class Operation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind}\N{NO-BREAK SPACE}· {self.state}"
+        return f"{self.Kind(self.kind).label}\N{NO-BREAK SPACE}· {str(self.State(self.state).label).lower()}"
 
     @property
     def reimbursed_share(self) -> UUID:
@@ -251,7 +251,7 @@ class Inquiry(models.Model):
         verbose_name_plural = "inquiries"
 
     def __str__(self) -> str:
-        return f"about {self.payment_id}"
+        return f"About {self.payment}"
 
 
 class Dispute(models.Model):
@@ -279,6 +279,10 @@ class Dispute(models.Model):
     closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        indexes: ClassVar = [
+            # Open disputes have no `closed_at`. In this order they come first, the nearest deadline first.
+            models.Index(F("closed_at").desc(), F("respond_by").asc(), F("id").desc(), name="dispute_urgency")
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint("payment", "reference", name="a_dispute_is_recorded_once"),
             models.CheckConstraint(condition=Q(amount__gt=0), name="a_dispute_is_about_something"),
@@ -289,7 +293,8 @@ class Dispute(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.reason}\N{NO-BREAK SPACE}· {self.status}"
+        amount = money.display(self.amount, self.payment.currency)
+        return f"Dispute of {amount}\N{NO-BREAK SPACE}· {self.status}"
 
     @property
     def is_overdue(self) -> bool:

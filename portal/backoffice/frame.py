@@ -60,7 +60,6 @@ _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 
 # The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
-    "checkout.leadnotification": "Texts to leads",
     "checkout.prefill": "Filled in for payers",
     "portal.lastwrite": "Last writes",
 }

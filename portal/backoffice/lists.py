@@ -15,16 +15,14 @@ from django.http import HttpRequest
 
 from checkout import current_checkouts
 from checkout.models import Checkout
-from checkout.states import Status
 from config.lib.admin import columns
 from config.lib.admin.lists import NEWEST_SEARCHED, MerchantFilter
 from payments import money
 from payments.discrepancies import kinds
-from payments.models import Discrepancy, Merchant, Operation, Payment
+from payments.models import Discrepancy, Merchant, Payment
 from portal.backoffice import ages, badges, cases, frame, order_badges
 from portal.backoffice.cases import Case
-from portal.badges import CHECKOUT, Badge
-from webhooks.models import EventType
+from portal.badges import Badge
 
 # The labels of filters, by the field or by Django's title of the filter.
 FILTERS = {
@@ -32,9 +30,6 @@ FILTERS = {
     "ask for marketing consent": "Asks for marketing consent",
     f"status, among the newest {NEWEST_SEARCHED:,}": "State",
 }
-STATES = {str(state.label): CHECKOUT[state].words for state in Status}
-OPERATION_STATES = {str(state.label): badges.OPERATION[state].words for state in Operation.State}
-EVENT_TYPES = {str(kind.label): str(kind.value) for kind in EventType}
 
 
 @dataclass(frozen=True)
@@ -172,12 +167,6 @@ def filter_title(spec: Any) -> str:
 
 def choice_words(label: str, name: str, choice: str) -> str:
     """Return the words for a choice of the filter by the field `name`, in the words of the list's badges."""
-    if label == "checkout.checkout":
-        return STATES.get(choice, choice)
-    if label == "payments.operation" and name == "state":
-        return OPERATION_STATES.get(choice, choice)
-    if label == "webhooks.event" and name == "type":
-        return EVENT_TYPES.get(choice, choice)
     return kinds.kind_named(choice).sentence if label == "payments.discrepancy" and name == "kind" else choice
 
 

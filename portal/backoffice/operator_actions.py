@@ -38,7 +38,7 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
     """Ask the provider now about an operation in doubt, and show the result."""
     operation = get_object_or_404(Operation.objects.select_related("payment"), pk=key)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    title = f"{operation.get_kind_display().capitalize()}, {checkout.merchant_order_id}"
+    title = f"{operation.get_kind_display()}, {checkout.merchant_order_id}"
     try:
         _report_outcome(request, title, immediate_look_up.look_up_now(key))
     except NotAllowed as refusal:

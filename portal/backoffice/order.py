@@ -50,10 +50,6 @@ TIMES = {
     "expired_at": "Expired",
     "last_refund_at": "Refunded",
 }
-BOOKING_TITLES = {
-    Booking.Kind.SETTLED_OUTSIDE: "Settled outside",
-    Booking.Kind.CLOSING: "Not owed to the lead any more",
-}
 OUTSIDE = "Refund in the provider’s own dashboard"
 
 
@@ -313,7 +309,7 @@ class Page:
         parts = [reasons.reason_text(row.reason)]
         is_ours = row.purpose != Operation.Purpose.OUTSIDE
         parts.append(f"Asked {row.attempts} times." if row.attempts > 1 and is_ours else "")
-        title = str(row.get_kind_display()).capitalize() if is_ours else OUTSIDE
+        title = str(row.get_kind_display()) if is_ours else OUTSIDE
         refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,
@@ -345,8 +341,8 @@ class Page:
 
     def _describe_booking(self, row: Booking) -> Line:
         badge = Badge("still", "edit", "Taken back" if row.reverses_id else "Booked")
-        title = BOOKING_TITLES[Booking.Kind(row.kind)]
-        return Line(row, title, badge, self._display(row.amount), row.created_at, note=row.note)
+        title, amount = row.get_kind_display(), self._display(row.amount)
+        return Line(row, title, badge, amount, row.created_at, note=row.note)
 
     def _describe_delivery(self, row: Delivery) -> Line:
         attempts = f"{row.attempt_count} attempt{'' if row.attempt_count == 1 else 's'}"

@@ -127,7 +127,7 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
         PACED_PATIENCE,
         lambda now: health.oldest_due_of_all(now, is_urgent=False),
     ),
-    ("SMS messages to send", SMS_MESSAGES, USUAL_PATIENCE, _oldest_text),
+    ("Texts to send", SMS_MESSAGES, USUAL_PATIENCE, _oldest_text),
     ("Mails to send", MAILS, PACED_PATIENCE, _oldest_of(OutboundEmail, "next_try_at")),
     ("Refunds to settle", FINISH_OPERATIONS, REFUND_PATIENCE, _oldest_refund),
     ("The bank’s notifications", BANK, USUAL_PATIENCE, _oldest_of(BankNotification, "due_at")),

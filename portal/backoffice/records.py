@@ -9,16 +9,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Model
 from django.http import HttpRequest
 
 from checkout.remedies import outstanding_refund
-from payments import money
-from payments.models import Discrepancy, Operation
+from payments import disputes, money
+from payments.models import Operation
 from portal import audit, audit_words
-from portal.backoffice import badges, cases, order, subjects
+from portal.backoffice import badges, order, subjects
 from portal.badges import DISPUTE, ENDED, REFUND, Badge, of_delivery
-from portal.orders import disputed
 from webhooks.models import Delivery
 
 
@@ -64,15 +62,6 @@ def build_refund_rows(records: Sequence[Any], request: HttpRequest) -> list[Reco
     ]
 
 
-def heading_of(row: Model, request: HttpRequest) -> str:
-    """Return the heading of a row's own page in words, or "" if Django's heading fits the model."""
-    if isinstance(row, Discrepancy):
-        discrepancy = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
-        case = cases.build_case(discrepancy, discrepancy.created_at, None)
-        return f"{case.headline}, {case.order_id}" if case.order_id else case.headline
-    return build_rows([row], request)[0].heading if row._meta.label_lower in DESCRIPTIONS else ""
-
-
 def _describe_dispute(row: Any) -> RecordRow:
     until = row.respond_by if row.status == row.Status.OPEN else None
     return RecordRow(
@@ -83,7 +72,7 @@ def _describe_dispute(row: Any) -> RecordRow:
         row.checkout_uuid,
         amount=money.display(row.amount, row.payment.currency),
         badge=DISPUTE[row.status]._replace(note=f"answer by {order.format_utc(until)}" if until else ""),
-        note=disputed.reason_in_words(row),
+        note=disputes.reason_in_words(row),
     )
 
 
@@ -103,7 +92,7 @@ def _describe_payment(row: Any) -> RecordRow:
 def _describe_operation(row: Any) -> RecordRow:
     return RecordRow(
         row,
-        str(row.get_kind_display()).capitalize(),
+        str(row.get_kind_display()),
         row.created_at,
         row.payment.merchant,
         row.payment.checkout_uuid,

@@ -111,7 +111,7 @@ class Membership(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user}\N{NO-BREAK SPACE}· {self.role}"
+        return f"{self.user}\N{NO-BREAK SPACE}· {self.get_role_display().lower()}"
 
 
 class Invitation(models.Model):

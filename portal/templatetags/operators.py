@@ -6,9 +6,12 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.template import RequestContext
+from django.utils.html import format_html
+from django.utils.safestring import mark_safe
+from django.utils.text import capfirst
 
 from config.lib.web import units
-from portal.backoffice import frame, lists, order, overview_figures, records, subjects
+from portal.backoffice import frame, headings, lists, order, overview_figures, records, subjects
 
 register = template.Library()
 register.filter("utc", order.format_utc)
@@ -51,8 +54,8 @@ def operators_rows(context: RequestContext, changelist: Any) -> Sequence[Any]:
 
 @register.simple_tag(takes_context=True)
 def operators_heading(context: RequestContext, row: Any) -> str:
-    """Return the heading of a row's own page in words, or "" if Django's heading fits."""
-    return records.heading_of(row, context.request) if row else ""
+    """Return the heading of a row's own page in words, or "" for a row that is not saved yet."""
+    return headings.heading_of(row, context.request) if row else ""
 
 
 @register.simple_tag(takes_context=True)
@@ -82,6 +85,16 @@ def operators_fits(context: RequestContext, changelist: Any, row: Any) -> str:
     actions = changelist.model_admin.get_actions(context.request)
     fits = [index for index, name in enumerate(actions) if changelist.model_admin.offers(name, row)]
     return " ".join(map(str, fits))
+
+
+@register.filter
+def with_labels(cells: Sequence[str], headers: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the cells of a row, each with the name of its column as `data-label`. A tick box has none."""
+    names = ["" if "checkbox" in str(header["text"]) else capfirst(str(header["text"])) for header in headers]
+    return [
+        mark_safe(cell[:3] + format_html(' data-label="{}"', name) + cell[3:])  # noqa: S308  # Django's own cells
+        for cell, name in zip(map(str.strip, cells), names, strict=True)
+    ]
 
 
 @register.simple_tag

@@ -1,21 +1,30 @@
-"""Columns of the admin: times with their seconds, and other rows as links.
+"""Columns of the admin: values in words, times with their seconds, and other rows as links.
 
 Django compares columns, which are functions. The functions below are therefore cached, so that equal
 arguments return the same column.
 """
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.contrib.admin.utils import display_for_field
 from django.db.models import Model
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 Column = Callable[[Any], str]
 EMPTY_CELL = "–"
+# Long ids that a table shortens: a row's id, and a request id that we have made.
+_LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
+_LINK_TAG = re.compile(r"</?a\b[^>]*>")
+_LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
+# The words for the parts of the service and the people that cause a change, by the first part of `Cause.actor`.
+ACTORS = {"client": "API client", "user": "Person", "customer": "Payer", "pump": "The service"}
 
 
 def column_name(column: str | Column) -> str:
@@ -48,6 +57,34 @@ def key_link(label: str, key: object) -> str:
     return format_html('<a href="{}">{}</a>', page_address(label, key), key)
 
 
+def actor_in_words(actor: str) -> str:
+    """Return who caused a change, such as "API client …c9f5d1". `actor` is that of a `Cause`."""
+    kind, _, key = actor.partition(":")
+    words = ACTORS.get(kind, kind.capitalize())
+    return f"{words} …{key[-6:]}" if key else words or EMPTY_CELL
+
+
+@cache
+def actor_column(name: str, title: str) -> Column:
+    """Return a column that shows who caused a change."""
+    return _name_column(lambda row: actor_in_words(getattr(row, name) or ""), name, title)
+
+
+@cache
+def field_column(name: str, title: str) -> Column:
+    """Return a column that shows a field's value in words: a choice by its label, a condition as yes or no."""
+
+    def cell(row: Any) -> str:
+        value, field = getattr(row, name), row._meta.get_field(name)
+        if value in (None, "", []):
+            return EMPTY_CELL
+        if isinstance(value, bool):
+            return "Yes" if value else "No"
+        return str(display_for_field(value, field, EMPTY_CELL))
+
+    return _name_column(cell, name, title)
+
+
 @cache
 def link_column(name: str, title: str) -> Column:
     """Return a column that links to the row that a foreign key names."""
@@ -74,6 +111,33 @@ def time_column(name: str, title: str) -> Column:
         return EMPTY_CELL if at is None else f"{at.day} {at:%b %Y %H:%M:%S}"
 
     return _name_column(cell, name, title)
+
+
+@cache
+def list_column(column: Column, *, is_first: bool) -> Column:
+    """Return a column for a list. It cuts long ids in the middle. The first column has no links."""
+
+    def cell(row: Any) -> str:
+        return shorten_ids(without_links(column(row)) if is_first else column(row))
+
+    return _name_column(cell, column_name(column), str(getattr(column, "short_description", "")))
+
+
+def shorten_ids(cell: str) -> str:
+    """Return a cell with its long ids cut in the middle. If plain text is cut, `title` has the whole text."""
+    if isinstance(cell, SafeString):
+        return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup
+    short = _LONG.sub(_shorten, cell)
+    return cell if short == cell else format_html('<span title="{}">{}</span>', cell, short)
+
+
+def _shorten(match: re.Match[str]) -> str:
+    return f"{match[0][:4]}…{match[0][-6:]}"
+
+
+def without_links(cell: str) -> str:
+    """Return a cell without its links. The cell itself becomes the link to the row's page."""
+    return mark_safe(_LINK_TAG.sub("", cell)) if isinstance(cell, SafeString) else cell  # noqa: S308  # only cut
 
 
 def _name_column(cell: Column, name: str, title: str) -> Column:

@@ -1,6 +1,5 @@
 """Panels on a row's page in the admin: the first rows that refer to the row, and links to complete lists."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +9,18 @@ from django.contrib.admin.utils import display_for_field, display_for_value, lab
 from django.db.models import ForeignKey, Model, QuerySet, Value
 from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
-from config.lib.admin.columns import EMPTY_CELL, column_name, list_address, page_address
+from config.lib.admin.columns import (
+    EMPTY_CELL,
+    column_name,
+    list_address,
+    page_address,
+    shorten_ids,
+    without_links,
+)
 
 MAXIMUM = 20  # rows of a panel
-# Long ids that a table shortens: a row's id, and a request id that we have made.
-_LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
-_LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
     """
     lookups = {f"{path}__exact": row.pk} | _merchant_lookup(row, model_admin.model)
     rows = list(model_admin.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
-    # The page already shows the row and its merchant, so the panel leaves out these columns.
-    hidden = {path, "merchant"} if "merchant__exact" in lookups else {path}
+    # The page already shows the row, and the other rows to which both refer.
+    hidden = {path, *_common_references(type(row), model_admin)}
     columns = [
         column for column in model_admin.get_list_display(request) if column_name(column) not in hidden
     ]
@@ -68,16 +70,13 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
     )
 
 
-def shorten_ids(cell: str) -> str:
-    """Return a cell with its long ids cut in the middle. If plain text is cut, `title` has the whole text."""
-    if isinstance(cell, SafeString):
-        return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup
-    short = _LONG.sub(_shorten, cell)
-    return cell if short == cell else format_html('<span title="{}">{}</span>', cell, short)
-
-
-def _shorten(match: re.Match[str]) -> str:
-    return f"{match[0][:4]}…{match[0][-6:]}"
+def _common_references(model: type[Model], model_admin: Any) -> set[str]:
+    """Return the fields by which both a model and the rows of a panel refer to the same row."""
+    fields = model_admin.model._meta.fields
+    names = {field.name for field in fields if isinstance(field, ForeignKey)} | set(
+        getattr(model_admin, "references", ())
+    )
+    return names & {field.name for field in model._meta.fields}
 
 
 def _merchant_lookup(row: Any, model: type[Model]) -> dict[str, Any]:
@@ -92,7 +91,8 @@ def _has_merchant(model: type[Model]) -> bool:
 
 def _write_cells(columns: Sequence[Any], row: Model, model_admin: Any) -> list[str]:
     first, *others = [shorten_ids(_write_cell(column, row, model_admin)) for column in columns]
-    return [format_html('<a href="{}">{}</a>', page_address(row._meta.label_lower, row.pk), first), *others]
+    address = page_address(row._meta.label_lower, row.pk)
+    return [format_html('<a href="{}">{}</a>', address, without_links(first)), *others]
 
 
 def _write_cell(column: Any, row: Model, model_admin: Any) -> str:

@@ -12,7 +12,7 @@ from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from config.lib.admin import columns, lists, panels
+from config.lib.admin import columns, lists, panels, titles
 from config.lib.admin.columns import Column
 from config.lib.database import replica
 
@@ -63,11 +63,13 @@ class OperatorAdmin(admin.ModelAdmin):
     sortable_by = ()
     view_on_site = False  # no row has a page outside the admin, even if a library's model says so
 
+    titles: Mapping[str, str] = {}  # labels of fields, if `titles.title_of` returns one that does not fit
     searched_by = ""  # the label of the search field, if it needs one
     adds_by = ""  # the label of the button that adds a row, if it needs one
     listed_as = "Newest first"  # the list's order
     is_small = False  # the table has so few rows that a search or a filter can read all of them
     secret: tuple[str, ...] = ()
+    actors: tuple[str, ...] = ("actor",)  # fields that say who caused a change
     references: Mapping[str, str] = {}  # from a field with another row's key to that row's model
     # The panels on a row's page. Each is the name of another model, and of its field that refers to the row.
     panels: tuple[tuple[str, str], ...] = ()
@@ -86,14 +88,19 @@ class OperatorAdmin(admin.ModelAdmin):
         return str(row)
 
     def column(self, name: Any) -> Any:
-        """Return the column for a field. It shows another row as a link, and a time to the second."""
+        """Return the column for a field: a link to another row, a time to the second, or a value in words."""
         field = {field.name: field for field in self.opts.fields}.get(name)
-        title = str(getattr(field, "verbose_name", name))
+        if field is None:
+            return name
+        title = self.titles.get(name) or titles.title_of(field)
         if name in self.references:
             return columns.reference_column(name, title, self.references[name])
         if isinstance(field, ForeignKey):
             return columns.link_column(name, title)
-        return columns.time_column(name, title) if isinstance(field, DateTimeField) else name
+        if isinstance(field, DateTimeField):
+            return columns.time_column(name, title)
+        make = columns.actor_column if name in self.actors else columns.field_column
+        return make(name, title)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         foreign = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
@@ -112,7 +119,11 @@ class OperatorAdmin(admin.ModelAdmin):
         return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=row.pk)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return [self.column(name) for name in self.list_display]
+        shown = [self.column(name) for name in self.list_display]
+        return [
+            columns.list_column(column, is_first=place == 0) if callable(column) else column
+            for place, column in enumerate(shown)
+        ]
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         filters: list[Any] = [self._filter(chosen) for chosen in self.list_filter]
@@ -131,13 +142,10 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         found = super().get_changelist_instance(request)
-        names = [
-            path.removesuffix("__iexact").replace("__", " ").replace("_", " ") for path in self.search_fields
-        ]
-        if names and not self.search_help_text:
-            words = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-            words = words.replace("uuid", "UUID").replace("email", "e-mail")
-            found.search_help_text = f"{'Part of the' if self.is_small else 'A whole'} {words}."
+        if self.search_fields and not self.search_help_text:
+            found.search_help_text = titles.search_hint(
+                self.model, list(self.search_fields), finds_parts=self.is_small
+            )
         return found
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -204,6 +212,10 @@ class OperatorAdmin(admin.ModelAdmin):
         return answer
 
 
+# Fields for look-ups and for developers. A row's page shows them last.
+TECHNICAL = ("id", "reference", "request_id", "traceparent", "card_fingerprint")
+
+
 class ReadOnlyAdmin(OperatorAdmin):
     """An admin that allows no changes. It shows every field except the secret ones and those without a value."""
 
@@ -220,17 +232,16 @@ class ReadOnlyAdmin(OperatorAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields: list[Field[Any, Any]] = list(self.opts.fields)
-        cells: list[str | Column] = [
-            self.column(field.name)
-            for field in fields
-            if field.name not in self.secret and not self._is_empty(field, obj)
+        names = [
+            field.name for field in fields if field.name not in self.secret and not self._is_empty(field, obj)
         ]
-        return [*cells, *self.extra_columns]
+        facts: list[str | Column] = [self.column(name) for name in names if name not in TECHNICAL]
+        return [*facts, *self.extra_columns, *(self.column(name) for name in TECHNICAL if name in names)]
 
     def _is_empty(self, field: Any, row: Model | None) -> bool:
         # A deferred field is not read, because Django would run a statement for it.
         is_read = row is not None and field.attname not in row.get_deferred_fields()
-        return is_read and getattr(row, field.attname) in (None, "")
+        return is_read and getattr(row, field.attname) in (None, "", [])
 
 
 class UnloggedAdmin(ReadOnlyAdmin):

@@ -105,13 +105,13 @@ class TestOrderHistory:
         page = page_of(operator, captured)
         capture = Operation.objects.get(kind="capture")
         assert f'/admin/payments/operation/{capture.pk}/change/">Capture</a>' in page
-        assert "Authorize</a>" in page and format_utc(capture.ended_at) in page and "Visa 4242" in page
+        assert "Authorization</a>" in page and format_utc(capture.ended_at) in page and "Visa 4242" in page
 
     def test_names_statuses_and_fields_as_the_badges_do(self, operator: Client, held: Checkout) -> None:
         page = page_of(operator, held).partition("<body")[2]
         assert "Authorized</" not in page and "· authorized" not in page and ">Held</td>" in page
-        assert ">Return url</label>" in page and ">Hold ends</label>" in page
-        assert ">When</th>" in page and ">Nothing</td>" in page
+        assert ">Return address</label>" in page and ">Hold ends</label>" in page
+        assert ">When</th>" in page and ">–</td>" in page
         assert page.index(">From</th>") < page.index(">To</th>")
 
     def test_shows_a_failed_refund(self, operator: Client, captured: Checkout) -> None:

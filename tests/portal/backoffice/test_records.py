@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -51,6 +54,38 @@ class TestDisputes:
         assert row.respond_by and "answer by" in cells(operator, "payments/dispute")[2]
         outside.decide(row, is_won=False)
         assert cells(operator, "payments/dispute")[2] == "Lost"
+
+    def test_begin_with_the_most_urgent_deadline(
+        self, operator: Client, captured: Checkout, row: Dispute
+    ) -> None:
+        def disputed(reference: str, days: int | None, *, is_decided: bool = False) -> None:
+            Dispute.objects.create(
+                payment=row.payment,
+                checkout_uuid=captured.pk,
+                reference=reference,
+                amount=len(Dispute.objects.all()) + 1,
+                reason="general",
+                status="lost" if is_decided else "open",
+                opened_at=row.opened_at,
+                created_at=row.opened_at,
+                respond_by=None if days is None else row.opened_at + timedelta(days=days),
+                closed_at=row.opened_at + timedelta(days=1) if is_decided else None,
+            )
+
+        Dispute.objects.update(amount=1, respond_by=row.opened_at + timedelta(days=9))
+        disputed("lost", 1, is_decided=True)
+        disputed("urgent", 2)
+        disputed("without a deadline", None)
+        page = operator.get("/admin/payments/dispute/").content.decode()
+        assert re.findall(r"£0\.0(\d)</td>", page) == ["3", "1", "4", "2"]
+        assert "Open ones first, by the deadline for evidence" in page
+
+    def test_are_read_in_the_order_of_an_index(self, row: Dispute) -> None:
+        shown: Any = admin.site.get_model_admin(Dispute)
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        plan = Dispute.objects.order_by(*shown.ordering)[:50].explain()
+        assert "dispute_urgency" in plan and "Sort" not in plan
 
     def test_have_a_heading_with_the_amount_and_the_order(
         self, operator: Client, captured: Checkout, row: Dispute

@@ -58,14 +58,14 @@ class TestNeeds:
 
     def test_name_a_webhook_address_that_awaits_approval(self, acme: Merchant, client: Client) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
-        assert WaitingItems(acme).needs() == []
+        assert WaitingItems(acme).list_tasks() == []
         Subscription.objects.update(is_approved=False)
         stage.parked(acme)
         page = client.get("/portal").content.decode()
         assert page.index("1 delivery is parked") < page.index("Your webhook address awaits approval")
         assert stage.URL in page and 'href="/portal/webhooks#approval"' in page
         Subscription.objects.update(event_types=["checkout.voided"])
-        assert len(WaitingItems(acme).needs()) == 1, "it asks for no personal data"
+        assert len(WaitingItems(acme).list_tasks()) == 1, "it asks for no personal data"
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")

@@ -8,7 +8,6 @@ from django.db import connection
 from django.db.models import ForeignKey
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
-from django.utils.html import format_html
 
 from checkout.models import Checkout
 from config.lib.admin import panels
@@ -110,20 +109,3 @@ def test_every_list_that_is_counted_has_an_index_for_it() -> None:
         )
     ]
     assert unfound == []
-
-
-class TestShortened:
-    UUID = "01a214bb-e9cc-71c4-b1d7-b39effcede75"
-
-    def test_cuts_long_ids_in_the_middle_and_keeps_them_in_the_title(self) -> None:
-        short = panels.shorten_ids(f"client:{self.UUID}")
-        assert short == f'<span title="client:{self.UUID}">client:01a2…cede75</span>'
-        assert panels.shorten_ids("<b>" + self.UUID).startswith('<span title="&lt;b&gt;01a2')
-
-    def test_leaves_the_address_of_a_link_whole(self) -> None:
-        link = format_html('<a href="/admin/x/{}/">{}</a>', self.UUID, self.UUID)
-        assert panels.shorten_ids(link) == f'<a href="/admin/x/{self.UUID}/">01a2…cede75</a>'
-
-    @pytest.mark.parametrize("cell", ["Authorized", "req_of_the_merchants_own", "–"])
-    def test_leaves_short_texts_whole(self, cell: str) -> None:
-        assert panels.shorten_ids(cell) == cell

@@ -59,7 +59,7 @@ class TestAdmin:
         client = Client()
         people.operate(client)
         memberships = client.get("/admin/portal/membership/").content.decode()
-        assert "Part of the user e-mail or merchant name." in memberships
+        assert "Part of the user’s e-mail or merchant’s name." in memberships
         assert "<title>TEST · Memberships · Merchant Checkout · Operators</title>" in memberships
         deliveries = client.get("/admin/webhooks/delivery/").content.decode()
-        assert "A whole id, event or event checkout UUID." in deliveries
+        assert "A whole ID, its own or of its event or checkout." in deliveries

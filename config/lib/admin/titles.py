@@ -1,0 +1,91 @@
+"""Labels of fields on admin pages, made from the names of columns: "created at" is shown as "created"."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.admin.utils import get_fields_from_path
+from django.db.models import Field, ForeignKey, Model, UUIDField
+
+# Labels that the rules of `title_of` do not give, by the column's name in words.
+TITLES = {
+    "actor": "by",
+    "attempt count": "attempts",
+    "bearer": "whose money",
+    "card last4": "last digits of the card",
+    "duration ms": "duration in ms",
+    "email": "e-mail",
+    "has passed": "passed",
+    "http status": "HTTP status",
+    "id": "ID",
+    "ip": "IP address",
+    "is approved": "approved for personal data",
+    "is live": "current payment",
+    "is open": "waits for the provider",
+    "is told": "reported",
+    "last4": "last digits",
+    "merchant order id": "order ID",
+    "merchant refund ref": "refund reference",
+    "object repr": "about",
+    "origin": "from",
+    "param": "parameter",
+    "reference": "provider’s ID",
+    "request id": "request ID",
+    "resends": "replaces",
+    "resent by": "next attempt requested by",
+    "resent count": "requested attempts",
+    "response excerpt": "beginning of the answer",
+    "returns at": "next automatic attempt",
+    "subject": "order or share",
+    "status": "state",
+    "traceparent": "trace",
+    "url": "address",
+}
+
+
+def title_of(field: "Field[Any, Any]") -> str:
+    """Return the label of a field.
+
+    A title loses "is" at its beginning, and "at" or "uuid" at its end. It then fits the field's value: a yes
+    or no, a time, or a link.
+    """
+    name = str(field.verbose_name)
+    if name.lower() in TITLES:
+        return TITLES[name.lower()]
+    return name.removeprefix("is ").removesuffix(" at").removesuffix(" uuid").replace(" url", " address")
+
+
+def search_hint(model: type[Model], paths: Sequence[str], *, finds_parts: bool) -> str:
+    """Return the hint of a list's search, from the columns that it searches.
+
+    For example: "A whole ID, its own or of its checkout, or a whole refund reference."
+    """
+    fields = [get_fields_from_path(model, path.removesuffix("__iexact")) for path in paths]
+    titles = list(dict.fromkeys(map(_title_of_path, fields)))
+    if finds_parts:
+        return f"Part of the {_join(titles)}."
+    keys = [
+        title for title in titles if title in {_title_of_path(path) for path in fields if _is_key(path[-1])}
+    ]
+    others = [f"a whole {title}" for title in titles if title not in keys]
+    own, of = "ID" in keys, _join([title for title in keys if title != "ID"])
+    if of:
+        key = f"a whole ID, its own or of its {of}" if own else f"the whole ID of its {of}"
+        others = [key, *others]
+    words = _join([*(["a whole ID"] if own and not of else []), *others], comma=bool(of))
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _is_key(field: "Field[Any, Any]") -> bool:
+    return isinstance(field, UUIDField | ForeignKey) or field.primary_key
+
+
+def _title_of_path(fields: Sequence[Any]) -> str:
+    *_, owner, field = (None, *fields)
+    of = f"{title_of(owner)}’s " if owner is not None and field.name in ("name", "email") else ""
+    return f"{of}{title_of(field)}"
+
+
+def _join(words: Sequence[str], *, comma: bool = False) -> str:
+    """Return the words as a list with "or" before the last one."""
+    *most, last = words or [""]
+    return f"{', '.join(most)}{',' if comma else ''} or {last}" if most else last

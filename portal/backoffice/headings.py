@@ -1,0 +1,71 @@
+"""The headings of a record's own page: what the record is, its order and its amount, without ids."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import Model
+from django.http import HttpRequest
+
+from payments import money
+from payments.models import Discrepancy
+from portal.backoffice import cases, records
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+
+
+def heading_of(row: Model, request: HttpRequest) -> str:
+    """Return the heading of a row's own page in words."""
+    if isinstance(row, Discrepancy):
+        named = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
+        case = cases.build_case(named, named.created_at, None)
+        return f"{case.headline}, {case.order_id}" if case.order_id else case.headline
+    label = row._meta.label_lower
+    if label in records.DESCRIPTIONS:
+        return str(records.build_rows([row], request)[0].heading)
+    return HEADINGS[label](row) if label in HEADINGS else str(row)
+
+
+def _of_call(row: Any) -> str:
+    path = UUID.sub("…", row.path.removeprefix("/api/").removeprefix("merchant/v1/"))
+    return f"{row.method} {path}, answer {row.status}"
+
+
+def _of_share(row: Any) -> str:
+    amount = money.display(row.amount, row.checkout.currency)
+    return f"Share {row.position} of {amount}, {row.checkout.merchant_order_id}"
+
+
+def _of_hour(what: str) -> Callable[[Any], str]:
+    return lambda row: f"{what}, {row.hour.day} {row.hour:%b %Y %H:%M} to {row.hour:%H}:59"
+
+
+HEADINGS: dict[str, Callable[[Any], str]] = {
+    "bank.call": lambda row: f"The bank’s answer to: {row.kind}",
+    "bank.dispute": lambda row: f"Dispute of {money.display(row.amount, row.charge.currency)} at the bank",
+    "checkout.apicall": _of_call,
+    "checkout.bill": lambda row: f"Bill of {row.checkout.merchant_order_id}",
+    "checkout.change": lambda row: f"{row}, {row.checkout.merchant_order_id}",
+    "checkout.customer": lambda row: f"Customer {row}",
+    "checkout.idempotencykey": lambda row: f"Idempotency key of {row.merchant}",
+    "checkout.leadtold": lambda row: f"Text to a lead: {row}",
+    "checkout.merchantcustomer": lambda row: f"Customer of {row.merchant}",
+    "checkout.paymentrequest": _of_share,
+    "checkout.prefill": lambda row: f"Filled in for the payer of {row.checkout.merchant_order_id}",
+    "hosted_page.optintext": lambda row: f"Opt-in wording of {row.merchant}, version {row.version}",
+    "hosted_page.smsmessage": lambda row: f"Text: {row}",
+    "mfa.authenticator": lambda row: f"Second factor of {row.user}",
+    "oauth2_provider.accesstoken": lambda row: f"Access token of {row.application}",
+    "payments.databasemark": lambda row: "Server of the database",
+    "payments.ledgerclosing": lambda row: "Closed days of the ledger",
+    "payments.ledgersum": lambda row: "Sum of closed days",
+    "portal.canary": lambda row: "Canary",
+    "portal.checkoutnote": lambda row: f"Note of {row.merchant}",
+    "portal.deliveryhour": _of_hour("Deliveries"),
+    "portal.outboundemail": lambda row: f"Mail: {row.kind.replace('_', ' ')}",
+    "portal.paymenthour": _of_hour("Payments"),
+    "portal.previouspassword": lambda row: f"Former password of {row.user}",
+    "usersessions.usersession": lambda row: f"Session of {row.user}",
+    "webhooks.endpoint": lambda row: f"Endpoint of {row.subscription.merchant}",
+    "webhooks.subscription": lambda row: f"Subscription of {row.merchant}",
+}
