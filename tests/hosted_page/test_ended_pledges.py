@@ -158,7 +158,7 @@ class TestTheLeadWhoChangesTheSplit:
     def test_reads_once_whose_hold_is_released(self, lead: Payer, finn: Mate) -> None:
         page = after(lead, amount=["25", "30"])
         assert "You changed the split" in page and "Please send the link again." in page
-        assert "The hold on Finn’s card is released, and Finn can take the new share by the link." in page
+        assert "The hold on Finn’s card is released, and they can take the new share with the link." in page
         assert "You changed the split" not in plain(words(lead.get()))
 
     def test_reads_the_names_of_all(self, lead: Payer, finn: Mate) -> None:
