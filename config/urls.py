@@ -19,7 +19,8 @@ from payments import provider
 from portal import front_page
 from portal.backoffice import operator_actions
 from portal.backoffice import views as operators
-from portal.developer_docs import downloads, page
+from portal.developer_docs import downloads
+from portal.developer_docs import views as documentation
 from portal.oauth import metadata, revocation, token
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -87,6 +88,7 @@ def api_not_found(request: HttpRequest) -> HttpResponse:
     return errors.json_error_response("not_found", message=message)
 
 
+_WITH_REFERENCE = {"read_reference": schema.reference}
 merchant_api = [
     path("", include("checkout.api.urls")),
     path("", include("webhooks.api.urls")),
@@ -103,7 +105,15 @@ urlpatterns = [
     path("oauth/revoke", revocation.revoke, name="oauth_revoke"),
     path(".well-known/oauth-authorization-server", metadata.show_metadata),
     path("api/schema", schema.api_schema, name="api_schema"),
-    path("api/docs", page.show_documentation, {"read_reference": schema.reference}, name="api_docs"),
+    path("llms.txt", documentation.show_llms_text, _WITH_REFERENCE, name="llms_text"),
+    path("api/docs", documentation.show_documentation, _WITH_REFERENCE, name="api_docs"),
+    path("api/docs.md", documentation.show_whole_text, _WITH_REFERENCE, name="api_docs_whole"),
+    path(
+        "api/docs/<slug:name>.md",
+        documentation.show_markdown_page,
+        _WITH_REFERENCE,
+        name="api_docs_markdown",
+    ),
     path("api/docs/<download_name:name>", downloads.download, name="api_docs_file"),
     path("api/merchant/v1/", include(merchant_api)),
     path("provider/notifications", notifications.receive, name="provider_notifications"),

@@ -22,6 +22,7 @@ from checkout.api.responses import CheckoutOut
 from config.lib.api.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
 from config.lib.web import deprecated
+from config.lib.web.public_bodies import PublicBody, public_body, public_response
 from config.openapi import components, errors, events, examples, extensions, oauth  # noqa: F401  # extensions register themselves
 from portal.developer_docs import guide
 from portal.developer_docs.reference import WRAPPED, Reference
@@ -235,7 +236,7 @@ def document() -> Schema:
     schema["info"] |= {
         "description": guide.guide_text(schema),
         "contact": _support_contact(),
-        "x-environment": settings.ENVIRONMENT,  # listen.py reads this before it sends a secret
+        "x-environment": settings.ENVIRONMENT,  # listen.py and mcp.py read this before they send a secret
     }
     schema["tags"] = [
         {"name": name, "description": guide.tag_description(name)} for name in _used_tags(schema)
@@ -258,13 +259,11 @@ def reference() -> Reference:
 
 
 @Once
-def _document_bytes() -> bytes:
-    return orjson.dumps(document(), option=orjson.OPT_INDENT_2)
+def _document_body() -> PublicBody:
+    return public_body(orjson.dumps(document(), option=orjson.OPT_INDENT_2), "application/json")
 
 
 @require_safe
 def api_schema(request: HttpRequest) -> HttpResponse:
     """Serve the document at GET /api/schema."""
-    return HttpResponse(
-        _document_bytes(), content_type="application/json", headers={"Cache-Control": "public, max-age=300"}
-    )
+    return public_response(request, _document_body())

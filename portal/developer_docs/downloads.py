@@ -1,4 +1,4 @@
-"""The documentation's downloads: quick starts, webhook receivers, test vectors, and listen.py."""
+"""The documentation's downloads: quick starts, webhook receivers, test vectors, listen.py and mcp.py."""
 
 import functools
 import re
@@ -33,6 +33,7 @@ FILES = {
         *(RECEIVERS / f"receiver{suffix}" for suffix in LANGUAGES if suffix != ".sh"),
         RECEIVERS / "vectors.json",
         Path(__file__).with_name("listen.py"),
+        Path(__file__).with_name("mcp.py"),
     )
 }
 

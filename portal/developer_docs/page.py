@@ -1,14 +1,11 @@
-"""The documentation page (GET /api/docs), which shows the API's document to people."""
+"""The HTML of the documentation page, which shows the API's document to people."""
 
 import functools
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.utils.cache import patch_vary_headers
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_safe
 
 from config.lib.once import Once
 from portal.developer_docs import chapters, downloads, guide, page_fields, page_text, reader, recipes
@@ -68,23 +65,8 @@ class Refusal(NamedTuple):
     example: str
 
 
-@require_safe
-def show_documentation(request: HttpRequest, *, read_reference: ReadReference) -> HttpResponse:
-    """Show the documentation, GET /api/docs, with the API's reference that `read_reference` returns.
-
-    If a portal user is signed in, the page shows their client id (rule docs.own_key).
-    """
-    signed_in_reader = reader.reader_of(request)
-    response = HttpResponse(
-        reader.fill_in_names(_render_html(read_reference, signed_in_reader is not None), signed_in_reader)
-    )
-    response["Cache-Control"] = "private, no-store" if signed_in_reader else "public, max-age=300"
-    patch_vary_headers(response, ["Cookie"])
-    return response
-
-
 @functools.cache
-def _render_html(read_reference: ReadReference, is_known: bool) -> str:
+def render_html(read_reference: ReadReference, *, is_known: bool) -> str:
     """Return the page's HTML. If `is_known`, it has placeholders for the names of a signed-in reader."""
     return render_to_string("docs.html", _page_context(read_reference) | {"is_known": is_known})
 

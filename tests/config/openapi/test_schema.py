@@ -47,7 +47,7 @@ class TestDocument:
         assert not GENERATOR_STATS
 
     def test_is_generated_once_for_simultaneous_requests(self) -> None:
-        for made in (schema.document, schema._document_bytes, page._page_context):
+        for made in (schema.document, schema._document_body, page._page_context):
             made.cache_clear()
         paths, statuses = ["/api/schema", "/api/docs"] * 12, []
         together = threading.Barrier(len(paths))

@@ -35,19 +35,23 @@ def event(event_type: str = "checkout.voided", ago: float = 0) -> dict[str, Any]
     }
 
 
+def only_imports_old_standard_modules(source: str) -> None:
+    """Fail unless Python 3.9 can parse the script, and it imports only modules that each version since has."""
+    tree = ast.parse(source, feature_version=(3, 9))
+    imports = [node for node in tree.body if isinstance(node, ast.Import)]
+    names = {alias.name for node in imports for alias in node.names}
+    names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported = {name.partition(".")[0] for name in names}
+    assert imported <= sys.stdlib_module_names and not imported & {"tomllib", "zoneinfo", "fcntl", "pwd"}
+
+
 class TestTheFile:
     @pytest.mark.rule("listen.file")
     def test_is_served_and_needs_only_the_standard_library(self) -> None:
         answer = Client().get("/api/docs/listen.py")
         assert answer.status_code == 200 and answer["Content-Type"] == "text/x-python; charset=utf-8"
         assert answer.content == SOURCE.read_bytes()
-        # Python 3.9 can parse the script. It imports only modules that every version since Python 3.9 has.
-        tree = ast.parse(SOURCE.read_text(), feature_version=(3, 9))
-        imports = [node for node in tree.body if isinstance(node, ast.Import)]
-        names = {alias.name for node in imports for alias in node.names}
-        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        imported = {name.partition(".")[0] for name in names}
-        assert imported <= sys.stdlib_module_names and not imported & {"tomllib", "zoneinfo", "fcntl", "pwd"}
+        only_imports_old_standard_modules(SOURCE.read_text())
 
     @pytest.mark.rule("listen.where")
     def test_can_read_the_environment_of_an_address(self) -> None:

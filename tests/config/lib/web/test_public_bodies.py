@@ -1,0 +1,64 @@
+"""Only bodies that are the same for every caller are compressed."""
+
+import gzip
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout
+from config.lib.web import public_bodies
+from payments.models import Merchant
+from portal import keys
+from portal.models import Role
+from tests.conftest import Api
+from tests.portal import stage
+
+GZIP = {"accept-encoding": "br;q=1.0, gzip"}
+PUBLIC = ("/api/schema", "/api/docs", "/api/docs.md", "/api/docs/errors.md", "/llms.txt")
+
+
+def get(path: str, client: Client | None = None, **headers: str) -> Any:
+    return (client or Client()).get(path, headers=headers)
+
+
+class TestPublicBodies:
+    @pytest.mark.rule("docs.compressed")
+    @pytest.mark.parametrize("path", PUBLIC)
+    def test_are_compressed_for_callers_who_accept_gzip(self, path: str) -> None:
+        plain, compressed = get(path), get(path, **GZIP)
+        assert "Content-Encoding" not in plain.headers and compressed["Content-Encoding"] == "gzip"
+        assert gzip.decompress(compressed.content) == plain.content
+        assert len(compressed.content) < len(plain.content) / 2
+        for answer in (plain, compressed):
+            assert "Accept-Encoding" in answer["Vary"].split(", ")
+            assert int(answer["Content-Length"]) == len(answer.content)
+            assert answer["Cache-Control"] == "public, max-age=300"
+
+    @pytest.mark.parametrize(
+        ("header", "is_accepted"),
+        [
+            *(("gzip", True), ("GZIP", True), ("x-gzip", True), ("deflate, gzip;q=1.0, *;q=0.5", True)),
+            *(("br,gzip ; q=0.001", True), ("", False), ("identity", False), ("gzip;q=0", False)),
+            *(("gzip;q=0.000", False), ("gzipped", False), ("*", False), ("gzip;q=x", False)),
+        ],
+    )
+    def test_follow_the_header(self, header: str, is_accepted: bool) -> None:
+        assert public_bodies.accepts_gzip(header) == is_accepted
+
+
+@pytest.mark.django_db
+class TestOtherBodies:
+    @pytest.mark.rule("docs.compressed")
+    def test_are_never_compressed(self, acme: Merchant, api: Api, unpaid: Checkout) -> None:
+        keys.create_client(acme, "Till")
+        member = stage.browser(stage.person(acme, Role.OWNER))
+        answers = [
+            get("/api/docs", member, **GZIP),
+            get("/portal/checkouts?query=secret", member, **GZIP),
+            get(f"/pay?id={unpaid.pk}", **GZIP),
+            get("/accounts/login/", **GZIP),
+            api.get("checkouts", headers=GZIP),
+        ]
+        assert [answer.status_code for answer in answers] == [200] * 5
+        assert [answer.headers.get("Content-Encoding") for answer in answers] == [None] * 5
