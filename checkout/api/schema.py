@@ -30,9 +30,11 @@ ENDPOINTS: DescribedOperations = {
         "Capture a held checkout",
         "Takes the full held amount synchronously. After a 200, the money has moved, and you fulfil the "
         "order. The call returns within 8 seconds. It is safe to repeat. For a captured checkout, it returns "
-        "200 with the same `captured_at`. If another capture is still open, the call joins it. From "
-        "`capture_before` on, the service refuses the capture, even if the release is not recorded yet. An "
-        "empty body is the same as `{}`.",
+        "200 with the same `captured_at`. If another capture is still open, one call in each process of the "
+        "service waits up to two seconds for its outcome. Every other call returns 409 "
+        "`operation_in_progress` at once: repeat it after `Retry-After`. From `capture_before` on, the "
+        "service refuses the capture, even if the release is not recorded yet. An empty body is the same as "
+        "`{}`.",
         {200: DescribedResponse("The money has moved; `status` is `captured`.", responses.CheckoutOut)},
         body=serializers.CaptureIn,
         codes=(

@@ -22,9 +22,9 @@ from checkout.api.responses import CheckoutOut
 from config.lib.api.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
 from config.lib.web import deprecated
-from config.lib.web.public_bodies import PublicBody, public_body, public_response
 from config.openapi import components, errors, events, examples, extensions, oauth  # noqa: F401  # extensions register themselves
 from portal.developer_docs import guide
+from portal.developer_docs.public_bodies import PublicBody, public_body, public_response
 from portal.developer_docs.reference import WRAPPED, Reference
 
 Schema = dict[str, Any]

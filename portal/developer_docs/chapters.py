@@ -19,6 +19,7 @@ TEMPLATES = {
 
 
 _RECIPE = re.compile(r" \(\[recipe\]\(#recipe-[\w-]+\)\)")
+_LINK_TO_TESTING = re.compile(r"\[([^\]]+)\]\(#on-your-own-machine\)")
 
 
 class Section(NamedTuple):
@@ -40,11 +41,12 @@ class Part(NamedTuple):
 def chapters_text(document: dict[str, Any]) -> str:
     """Return the document's description, and the chapters on testing and going live.
 
-    The chapter on testing is left out if there is no sandbox.
+    If there is no sandbox, the chapter on testing is left out, and so are the links to it.
     """
     testing, live = (Path(__file__).with_name(name).read_text() for name in ("testing.md", "live.md"))
-    later_chapters = f"{testing}\n{live}" if settings.SANDBOX else _RECIPE.sub("", live)
-    return f"{document['info']['description']}\n{guide.fill_in_values(later_chapters, document)}"
+    later_chapters = f"{testing}\n{live}" if settings.SANDBOX else live
+    text = f"{document['info']['description']}\n{guide.fill_in_values(later_chapters, document)}"
+    return text if settings.SANDBOX else _LINK_TO_TESTING.sub(r"\1", _RECIPE.sub("", text))
 
 
 def split_into_parts(text: str) -> list[Part]:

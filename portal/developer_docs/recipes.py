@@ -32,6 +32,7 @@ CALLS = {
     "advance": Call("POST", f"{_HELPER}/advance", "sandbox_advance"),
     "opt-in": Call("POST", f"{_HELPER}/opt-in", "sandbox_opt_in"),
     "deliveries": Call("GET", f"{_WEBHOOKS}/deliveries", "list_delivery_attempts"),
+    "events": Call("GET", "/api/merchant/v1/events?checkout_uuid={checkout_uuid}", "list_events"),
     "rotate": Call("POST", f"{_WEBHOOKS}/secret/rotate", "rotate_signing_secret"),
 }
 
@@ -298,6 +299,18 @@ RECIPES = (
         "First register an endpoint. If it answers 500, attempts follow after about 5, 25 and 75 seconds. If "
         "it answers 400, there is no second attempt. Then send the event again from the portal.",
         (_pay_step(), Step("deliveries", 200, {"deliveries[0].status": "failed"}, waits=True)),
+    ),
+    Recipe(
+        "recipe-feeds",
+        "A change in the feeds, in CI",
+        "The feeds lag by about a second, and a page can be empty. Repeat the request until the entry is listed, "
+        "for at most 10 seconds. Here, events is the feed of events with this checkout’s checkout_uuid.",
+        (
+            _pay_step(),
+            Step("events", 200, {"events[0].event.type": "checkout.authorized"}, waits=True),
+            Step("cancel", 200, {"status": "voided"}),
+            Step("events", 200, {"events[1].event.type": "checkout.voided"}, waits=True),
+        ),
     ),
     Recipe(
         "recipe-opt-in",

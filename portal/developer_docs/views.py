@@ -6,8 +6,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from config.lib.once import Once
-from config.lib.web.public_bodies import PublicBody, public_body, public_response
 from portal.developer_docs import machine_pages, page, reader
+from portal.developer_docs.public_bodies import PublicBody, public_body, public_response
 from portal.developer_docs.reader import Reader
 from portal.developer_docs.reference import ReadReference
 

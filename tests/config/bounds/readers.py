@@ -44,6 +44,8 @@ from payments.providers.sandbox import notifications
 from portal import access, files
 from portal.accounts import passkey_forms, passwords, sessions
 from portal.deliveries import log
+from portal.developer_docs import public_bodies
+from portal.developer_docs import views as documentation
 from portal.oauth import client_requests
 from portal.orders import search, timeline
 from portal.views import deliveries, frame
@@ -217,6 +219,8 @@ READERS = {
     "Host": Reader(_host),
     "CSRF": Reader(_csrf, texts=ADDRESSES),
     "If-Modified-Since, Range, Accept-Encoding": Reader(_static),
+    "Accept": Reader(lambda text: documentation.prefers_markdown(_request(accept=text))),
+    "Accept-Encoding": Reader(public_bodies.accepts_gzip),
     "HX-Current-URL": Reader(_page_around, texts=ADDRESSES),
     "Referer": Reader(_referring_page, texts=TEXTS + ADDRESSES),
     "a query": Reader(_suppress(TooManyFieldsSent, QueryDict), LINE),

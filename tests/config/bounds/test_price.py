@@ -125,6 +125,7 @@ def known_paths(
     session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)
     return {
         "api/docs/<str:name>": "api/docs/receiver.py",
+        "api/docs/<slug:name>.md": "api/docs/errors.md",
         "pay/share/<str:token>": f"pay/share/{shared.payment_requests.get(status='open').token}",
         "pay/g/<str:token>/<int:position>": f"pay/g/{shared.group_link.token}/3",
         "pay/g/<str:token>": f"pay/g/{shared.group_link.token}",

@@ -14,6 +14,7 @@ pid {folder}/nginx.pid;
 error_log {folder}/nginx.log;
 events {{ worker_connections 4096; }}
 http {{
+gzip on;  # as in Debian's nginx.conf, which the shipped configuration must override
 {kept}
 {server}
 }}

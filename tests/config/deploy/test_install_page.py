@@ -46,6 +46,13 @@ def test_the_page_sets_only_variables_that_the_service_reads() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.rule("docs.compressed")
+def test_the_proxy_compresses_nothing() -> None:
+    """Debian's nginx.conf has `gzip on` for all servers."""
+    template = (ROOT / "config/deploy/nginx.conf.template").read_text()
+    assert re.findall(r"^  gzip (\w+);", template, re.M) == ["off"]
+
+
 def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
     """The commands before `nginx -t` are run in a test folder instead of the root folder."""
     typed = block("envsubst").partition("rm -f ")[0].partition("mkdir -p")[2]

@@ -119,6 +119,14 @@ class TestInstallation:
         assert served.status_code == 200 and served.headers["Content-Encoding"] == "gzip"
         assert "immutable" in served.headers["Cache-Control"]
 
+    @pytest.mark.rule("docs.compressed")
+    def test_compresses_the_documentation_and_no_page_with_secrets(self, whole: Installation) -> None:
+        accepting = {"Accept-Encoding": "gzip"}
+        for path in ("/api/docs", "/api/schema", "/llms.txt"):
+            assert get(whole, path, headers=accepting).headers["Content-Encoding"] == "gzip"
+        for path in ("/accounts/login/", "/pay"):
+            assert "Content-Encoding" not in get(whole, path, headers=accepting).headers
+
     @pytest.mark.rule("environment.metrics")
     def test_shows_no_metrics_through_the_proxy(self, whole: Installation) -> None:
         """On its own port, a process shows its metrics to callers that send the token.

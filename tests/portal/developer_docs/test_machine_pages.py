@@ -24,11 +24,16 @@ def chapters() -> dict[str, Element]:
     return {part.attributes["id"]: part for part in root.elements() if "chapter" in part.classes}
 
 
+def is_left_out(element: Element) -> bool:
+    """Return whether Markdown has no words for an element. A block of code has its language as a mark."""
+    return _is_left_out(element) or "code-bar" in element.classes
+
+
 def words(element: Element) -> list[str]:
     """Return the words that a reader sees. Punctuation does not count, because Markdown adds some."""
 
     def text(part: Element) -> str:
-        kept = (child for child in part.children if isinstance(child, str) or not _is_left_out(child))
+        kept = (child for child in part.children if isinstance(child, str) or not is_left_out(child))
         return " ".join(child if isinstance(child, str) else text(child) for child in kept)
 
     return re.findall(r"\w+", text(element))

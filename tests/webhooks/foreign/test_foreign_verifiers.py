@@ -1,14 +1,18 @@
 """Third-party libraries verify our deliveries, both as sent over HTTP and for each test vector."""
 
+import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
 
 from config.lib import clock
 from payments.models import Merchant
+from portal.developer_docs import guide
 from tests.webhooks import vectors
 from tests.webhooks.foreign import verdicts
 from tests.webhooks.foreign.verdicts import Case, Verifiers
@@ -176,6 +180,64 @@ def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> se
     answers = verifiers.accept([case for _, case in cases], now=now)[verifier]
     accepted = {vector.name for (vector, _), accepts in zip(cases, answers, strict=True) if accepts}
     return {v.name.split(": ", 1)[1] for v in chosen if (v.name in accepted) != v.is_accepted}
+
+
+def wrongly_accepted(verifiers: Verifiers, verifier: str) -> list[Vector]:
+    """Return the vectors that a receiver must refuse and the verifier accepts."""
+    (now,) = {vector.now for vector in vectors.X_SERVICE_SIGNATURE}
+    refused = [vector for vector in vectors.X_SERVICE_SIGNATURE if not vector.is_accepted]
+    cases = [(v, Case(v.headers, v.body, secret)) for v in refused for secret in v.secrets]
+    answers = verifiers.accept([case for _, case in cases], now=now)[verifier]
+    accepted = {vector.name for (vector, _), accepts in zip(cases, answers, strict=True) if accepts}
+    return [vector for vector in refused if vector.name in accepted]
+
+
+def documented_row(language: str) -> list[str]:
+    """Return the cells of the documentation's table of Stripe's functions, for a language."""
+    (row,) = re.findall(rf"^\| {language} \|.*`.*", guide.GUIDE, re.M)
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+@pytest.mark.rule("docs.stripe")
+class TestDocumentation:
+    """The documentation says about Stripe's libraries what they do."""
+
+    @pytest.mark.parametrize("verifier", verdicts.STRIPE)
+    def test_names_the_function_and_what_it_accepts(self, verifiers: Verifiers, verifier: str) -> None:
+        language = verifier.removeprefix("stripe for ")
+        _, function, without_tolerance, in_future = documented_row(language)
+        assert function.strip("`") == verdicts.DOCUMENTED[verifier]
+        accepted = wrongly_accepted(verifiers, verifier)
+        ahead = [v for v in accepted if v.verdict == "timestamp_out_of_tolerance"]
+        assert in_future == "accepted" and len(ahead) >= 4
+        assert all(v.timestamp is not None and v.timestamp > v.now for v in ahead)
+        no_object = [v for v in vectors.X_SERVICE_SIGNATURE if v.verdict == "invalid_json"]
+        assert {v.name for v in no_object if v in accepted} >= {
+            "invalid_json: array",
+            "invalid_json: nothing",
+        }
+        assert without_tolerance == "not checked"
+        assert f"the one for {language} accepts {len(accepted)}" in guide.GUIDE
+        assert f"the {len(vectors.X_SERVICE_SIGNATURE)} cases of `X-Service-Signature`" in guide.GUIDE
+
+    def test_warns_of_the_missing_tolerance(self, verifiers: Verifiers) -> None:
+        (old,) = [v for v in vectors.X_SERVICE_SIGNATURE if v.name == "timestamp_out_of_tolerance: 301 s old"]
+        case = Case(old.headers, old.body, old.secrets[0])
+        for verifier in verdicts.STRIPE:
+            assert verifiers.accept([case], now=old.now, tolerance=None)[verifier] == [True]
+            assert verifiers.accept([case], now=old.now)[verifier] == [False]
+
+    def test_recommends_standard_webhooks_first(self) -> None:
+        assert guide.GUIDE.index("Use a library of Standard Webhooks") < guide.GUIDE.index(
+            "Stripe's libraries"
+        )
+        (sample,) = re.findall(r"```python\n(from standardwebhooks.*?)```", guide.GUIDE, re.S)
+        vector = next(v for v in vectors.STANDARD_WEBHOOKS if v.is_accepted and len(v.secrets) == 1)
+        request = SimpleNamespace(headers=dict(vector.headers))
+        known = {"signing_secret": vector.secrets[0], "raw_body": vector.body, "request": request}
+        with verdicts.judged_at(vector.now):
+            exec(sample, known)
+        assert known["event"] == json.loads(vector.body)
 
 
 class TestVectors:

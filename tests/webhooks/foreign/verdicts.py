@@ -19,6 +19,11 @@ TOLERANCE_SECONDS = 300  # without it, verify_header does not check the time
 STRIPE = ("stripe for Python", "stripe for Node")
 STANDARD = ("standardwebhooks for Python", "standardwebhooks for Node")
 ALL = STRIPE + STANDARD
+# The calls that the documentation names, and that this module and verify.mjs make.
+DOCUMENTED = {
+    "stripe for Python": "stripe.WebhookSignature.verify_header(body, header, secret, 300)",
+    "stripe for Node": "stripe.webhooks.signature.verifyHeader(body, header, secret, 300)",
+}
 
 
 class Case(NamedTuple):
@@ -35,22 +40,33 @@ class Verifiers:
     def __init__(self, node: "subprocess.Popen[str]") -> None:
         self._node = node
 
-    def accept(self, cases: Sequence[Case], *, now: int | None = None) -> dict[str, list[bool]]:
+    def accept(
+        self, cases: Sequence[Case], *, now: int | None = None, tolerance: int | None = TOLERANCE_SECONDS
+    ) -> dict[str, list[bool]]:
         """Return for each verifier whether it accepts each case at the unix time `now`.
 
-        If `now` is None, the real time is used.
+        If `now` is None, the real time is used. If `tolerance` is None, Stripe's libraries are called without
+        a tolerance.
         """
+
+        def verify_by_stripe(case: Case) -> None:
+            header = case.headers.get("x-service-signature")
+            stripe.WebhookSignature.verify_header(case.body, header, case.secret, tolerance)
+
         with judged_at(now):
             verdicts = {
-                "stripe for Python": [_accepts(_verify_by_stripe, case) for case in cases],
+                "stripe for Python": [_accepts(verify_by_stripe, case) for case in cases],
                 "standardwebhooks for Python": [_accepts(_verify_by_standard, case) for case in cases],
             }
-        return verdicts | self._ask_node(cases, now)
+        return verdicts | self._ask_node(cases, now, tolerance)
 
-    def _ask_node(self, cases: Sequence[Case], now: int | None) -> dict[str, list[bool]]:
+    def _ask_node(
+        self, cases: Sequence[Case], now: int | None, tolerance: int | None
+    ) -> dict[str, list[bool]]:
         assert self._node.stdin and self._node.stdout
         encoded = [case._asdict() | {"body": b64encode(case.body).decode()} for case in cases]
-        print(json.dumps({"now": now, "cases": encoded}), file=self._node.stdin, flush=True)
+        question = {"now": now, "tolerance": tolerance, "cases": encoded}
+        print(json.dumps(question), file=self._node.stdin, flush=True)
         answer: dict[str, list[bool]] = json.loads(self._node.stdout.readline())
         return answer
 
@@ -80,11 +96,6 @@ def judged_at(now: int | None) -> Iterator[None]:
         mock.patch("time.time", return_value=float(now)),
     ):
         yield
-
-
-def _verify_by_stripe(case: Case) -> None:
-    header = case.headers.get("x-service-signature")
-    stripe.WebhookSignature.verify_header(case.body, header, case.secret, TOLERANCE_SECONDS)
 
 
 def _verify_by_standard(case: Case) -> None:
