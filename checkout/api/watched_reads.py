@@ -16,7 +16,7 @@ from config.lib.web import request_id
 from payments.cause import caller_of
 
 # An order is watched if its merchant_order_id has one of these prefixes, or if its refund has failed.
-WATCHED_PREFIXES = ("trial-refused-", "trial-lost-")
+WATCHED_PREFIXES = ("trial-refused-", "trial-lost-", "trial-unresolved-")
 MAX_RECORDED = 5  # maximum number of rows that one read writes
 
 

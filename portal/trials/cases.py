@@ -90,6 +90,15 @@ _TABLE = (
         card="4000000000006975",
     ),
     Case(
+        "unresolved",
+        "Keep asking about a capture",
+        "No capture reaches the bank: your call gets 504, and later calls get 409. Repeat the call after Retry-After, "
+        "or read the order, until the hold ends. The case counts how often you ask. Do not fulfil.",
+        "your capture, at least five more calls within the two minutes of the hold, and the end of the hold",
+        "then repeat the call, or read the order, until the hold ends",
+        card="4000000000006983",
+    ),
+    Case(
         "pledged",
         "Capture an order with everyone in first",
         "The sandbox splits the order, and a mate’s card is held before the customer pays. Your server gets the same "

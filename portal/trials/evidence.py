@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from checkout.models import ApiCall, Change, Checkout, Refund
@@ -45,6 +46,7 @@ class TrialEvidence:
     calls: Sequence[ApiCall]
     refund: Refund | None = None
     refund_failed_at: datetime | None = None  # the time at which the refund's failure was recorded
+    times_asked_again: int = 0  # only counted in the case "unresolved"
     signatures: int = 0  # the number of secrets that signed the first attempt; only set in the case "rotate"
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
@@ -91,6 +93,7 @@ def read_evidence(trial: Trial, checkout_uuid: UUID) -> TrialEvidence:
         calls=list(calls.order_by("created_at", "pk")[:MAX_SHOWN]),
         refund=Refund.objects.filter(checkout=checkout).order_by("created_at").first(),
         refund_failed_at=_refund_failed_at(checkout),
+        times_asked_again=_count_repeats(calls, checkout) if trial.case == "unresolved" else 0,
         signatures=_signature_count(deliveries, attempts) if trial.case == "rotate" else 0,
     )
 
@@ -100,12 +103,31 @@ def _refund_failed_at(checkout: Checkout) -> datetime | None:
     return failures.order_by("created_at").values_list("created_at", flat=True).first()
 
 
+def _count_repeats(calls: QuerySet[ApiCall], checkout: Checkout) -> int:
+    """Return how often the server captured or read the order after a capture's 504, until the hold ended.
+
+    Reads of lists do not count, because a server can list its orders without looking at this one.
+    """
+    of_order = calls.filter(path__contains=str(checkout.pk))
+    doubt = of_order.filter(method="POST", status=504).order_by("created_at").first()
+    if doubt is None:
+        return 0
+    is_question = Q(method="GET") | Q(path__endswith="/capture")
+    end = checkout.voided_at or clock.now()
+    return of_order.filter(is_question, created_at__gt=doubt.created_at, created_at__lt=end).count()
+
+
 def _signature_count(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
     """Return the number of secrets that signed the first attempt, or 0 before the first attempt."""
     for delivery in deliveries:
         if attempts and attempts[0].delivery_id == delivery.pk:
             return len(subscriptions.signing_secrets(delivery.subscription, attempts[0].started_at))
     return 0
+
+
+def times_in_words(number: int) -> str:
+    """Return a number of times in words: not once, once, or "7 times"."""
+    return {0: "not once", 1: "once"}.get(number, f"{number} times")
 
 
 def evidence_in_words(evidence: TrialEvidence) -> list[Line]:
@@ -129,6 +151,9 @@ def _state_lines(evidence: TrialEvidence) -> Iterator[Line]:
         yield _evidence_line(
             evidence.refund_failed_at, "The bank refused the refund: the order is captured again", "", page
         )
+    if checkout.voided_at and evidence.trial.case == "unresolved":
+        times = times_in_words(evidence.times_asked_again)
+        yield _evidence_line(checkout.voided_at, f"Until then, your server asked again {times}", "", page)
     if checkout.voided_at:
         yield _evidence_line(checkout.voided_at, "Released: no money was taken", "", page)
 

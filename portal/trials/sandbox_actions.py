@@ -117,5 +117,6 @@ _ACTIONS: dict[str, Callable[[TrialEvidence], bool]] = {
     "rotate": _do_nothing,
     "refused": _begin_refund,
     "lost": _do_nothing,
+    "unresolved": _do_nothing,
     "pledged": _do_nothing,
 }

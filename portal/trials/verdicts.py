@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from checkout.states import Status
 from portal.trials.cases import CASES
-from portal.trials.evidence import TrialEvidence
+from portal.trials.evidence import TrialEvidence, times_in_words
 from webhooks import health
 from webhooks.delivery import describe_error
 from webhooks.models import Attempt, Delivery, EventType
@@ -14,6 +14,8 @@ from webhooks.models import Attempt, Delivery, EventType
 LONGEST = timedelta(minutes=15)
 LISTING_PERIOD = timedelta(minutes=10)  # the time that a server may take to notice a change by listing orders
 QUIET_PERIOD = timedelta(seconds=5)  # the time to wait for a second capture, which would fail the trial
+MIN_REPEATS = 5  # the fewest calls by which a server asks about an unresolved capture, held for two minutes
+MAX_REPEATS = 240  # two loops of a server, each of which waits for a Retry-After of one second
 ANSWER_REMEDY = (
     "Answer 2xx once you have captured, and 5xx if you could not capture. With any other answer, you lose"
     " the hold."
@@ -220,6 +222,22 @@ def _judge_lost(evidence: TrialEvidence) -> Verdict | None:
     return Verdict(False, f"{failure} {remedy}")
 
 
+def _judge_unresolved(evidence: TrialEvidence) -> Verdict | None:
+    if not evidence.is_in_doubt:
+        return _no_capture_verdict(evidence)
+    if evidence.checkout.status == Status.AUTHORIZED:
+        return None
+    times = times_in_words(evidence.times_asked_again)
+    if evidence.times_asked_again < MIN_REPEATS:
+        failure = f"While its capture was unresolved, your server asked again {times}."
+        remedy = "Repeat the capture after each Retry-After, or read the order, until you know the outcome."
+        return Verdict(False, f"{failure} {remedy}")
+    if evidence.times_asked_again > MAX_REPEATS:
+        failure = f"Your server asked again {times} in two minutes."
+        return Verdict(False, f"{failure} Wait for Retry-After between two calls.")
+    return PASSED
+
+
 def _judge_pledged(evidence: TrialEvidence) -> Verdict | None:
     if verdict := _no_capture_verdict(evidence):
         return verdict
@@ -235,5 +253,6 @@ _JUDGES: dict[str, Callable[[TrialEvidence], Verdict | None]] = {
     "rotate": _judge_rotation,
     "refused": _judge_refused,
     "lost": _judge_lost,
+    "unresolved": _judge_unresolved,
     "pledged": _judge_pledged,
 }
