@@ -2,6 +2,7 @@
 
 import os
 import sys
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,17 @@ def boolean(name: str, default: bool) -> bool:
 def words(name: str, default: str = "") -> list[str]:
     """Return the comma-separated parts of a variable, without empty ones."""
     return [part.strip() for part in (os.environ.get(name) or default).split(",") if part.strip()]
+
+
+def networks(name: str) -> list[str]:
+    """Return the comma-separated IP addresses and networks of a variable, as networks such as 203.0.113.7/32."""
+    try:
+        return [str(ip_network(part)) for part in words(name)]
+    except ValueError:
+        example = "203.0.113.7 or 2001:db8::/48"
+        raise ImproperlyConfigured(
+            f"{name} holds IP addresses or networks such as {example}, comma-separated."
+        ) from None
 
 
 def former_lookup_keys(former_secret_keys: list[str]) -> list[str]:

@@ -147,6 +147,9 @@ CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)  # threads of a web process, fo
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # threads of a worker, for each of three kinds of operations
 PASSWORD_SLOTS = env.integer("PASSWORD_SLOTS", 1)  # passwords that a process hashes at the same time
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
+WEBHOOK_SOURCE_ADDRESSES = env.networks(
+    "WEBHOOK_SOURCE_ADDRESSES"
+)  # where deliveries come from, for merchants
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:

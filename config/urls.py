@@ -14,7 +14,7 @@ from django.views.generic import RedirectView
 from checkout.syncing import notifications
 from config import errors
 from config.lib.web import security_txt
-from config.openapi import schema
+from config.openapi import event_schemas, schema
 from payments import provider
 from portal import front_page
 from portal.backoffice import operator_actions
@@ -22,6 +22,7 @@ from portal.backoffice import views as operators
 from portal.developer_docs import downloads
 from portal.developer_docs import views as documentation
 from portal.oauth import metadata, revocation, token
+from webhooks.api import source_addresses
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -49,6 +50,7 @@ class DownloadName(StringConverter):
 
 register_converter(ApiUuid, "api_uuid")
 register_converter(DownloadName, "download_name")
+register_converter(event_schemas.EventTypeConverter, "event_type")
 
 
 _OTHER_VERSION = re.compile(r"/api/merchant/v[0-9]+/")
@@ -113,6 +115,14 @@ urlpatterns = [
         documentation.show_markdown_page,
         _WITH_REFERENCE,
         name="api_docs_markdown",
+    ),
+    path(
+        "api/schema/events/<event_type:event_type>.json",
+        event_schemas.serve_event_schema,
+        name="api_event_schema",
+    ),
+    path(
+        "api/delivery-addresses.json", source_addresses.serve_source_addresses, name="api_delivery_addresses"
     ),
     path("api/docs/<download_name:name>", downloads.download, name="api_docs_file"),
     path("api/merchant/v1/", include(merchant_api)),

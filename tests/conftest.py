@@ -26,7 +26,7 @@ from payments.models import Merchant, Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, notifications
 from portal import keys
-from tests import emptying, factories, mates, sessions
+from tests import emptying, event_bodies, factories, mates, sessions
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
@@ -116,6 +116,15 @@ def _fast_database_reset() -> Iterator[None]:
 def _session_secrets_in_test_client() -> None:
     """Make Django's test client send the session's secret in the cookie, instead of the session key."""
     sessions.install()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _checked_event_bodies() -> Iterator[None]:
+    """Check each event that the service emits against the JSON Schema of its type."""
+    with pytest.MonkeyPatch.context() as patch:
+        for emitter in event_bodies.EMITTERS:
+            patch.setattr(emitter, "outbox", event_bodies.CheckedOutbox())
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.plumbing import ComponentRegistry
 from rest_framework.serializers import Serializer
 
@@ -58,6 +59,7 @@ SIGNATURE_HEADERS = {
 
 
 _NOTHING: Schema = {"type": "object", "description": "Not about a checkout."}
+SCHEMA_PATH = "/api/schema/events/{event_type}.json"
 UUIDS = ("X-Service-Event-Id", "webhook-id")
 
 # Existing clients use this schema for event types that are added later.
@@ -134,6 +136,10 @@ def _path_item_of(kind: EventType) -> Schema:
         "description": description,
         "tags": ["Events"],
         "security": [],
+        "externalDocs": {
+            "description": "JSON Schema (draft 2020-12) of the body.",
+            "url": f"{settings.BASE_URL}{SCHEMA_PATH.format(event_type=kind.value)}",
+        },
         "parameters": [_header_parameter(name, text) for name, text in SIGNATURE_HEADERS.items()],
         "requestBody": {"required": True, "content": components.json(body)},
         "responses": {

@@ -12,6 +12,7 @@ from config.lib.web import deprecated
 from payments.providers.sandbox.cards import CARDS
 from portal.developer_docs import recipes
 from webhooks import outbox, retries
+from webhooks.api import source_addresses
 from webhooks.models import EventType
 
 TAGS = {
@@ -48,6 +49,8 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
         "{attempts}": str(patient.attempts),
         "{unpaid}": str(round(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() / 60)),
+        "{schemas}": _schema_links(document),
+        "{delivery_addresses}": _describe_source_addresses(),
         "{kept}": str(settings.WEBHOOK_RETENTION.days),
         "{cards}": _card_table(),
         "{api_version}": outbox.API_VERSION,
@@ -58,6 +61,18 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
     for placeholder, value in (values | limits).items():
         text = text.replace(placeholder, value)
     return text
+
+
+def _schema_links(document: dict[str, Any]) -> str:
+    """Return links to the JSON Schemas of the events, such as `[checkout.voided](/api/schema/events/…)`."""
+    urls = {kind: methods["post"]["externalDocs"]["url"] for kind, methods in document["webhooks"].items()}
+    return ", ".join(f"[{kind}]({url.removeprefix(settings.BASE_URL)})" for kind, url in urls.items())
+
+
+def _describe_source_addresses() -> str:
+    """Return the networks from which deliveries come as a list, or a sentence if none are published."""
+    listed = "".join(f"\n- `{network}`" for network in settings.WEBHOOK_SOURCE_ADDRESSES)
+    return f"{source_addresses.message()}\n{listed}" if listed else source_addresses.message()
 
 
 def _scope_table() -> str:

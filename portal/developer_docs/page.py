@@ -24,7 +24,10 @@ class SuccessAnswer(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An endpoint or an event. `codes` are its error codes by status."""
+    """An endpoint or an event. `codes` are its error codes by status.
+
+    `schema_path` is the path of an event's JSON Schema, or "" for an endpoint.
+    """
 
     anchor: str
     title: str
@@ -37,6 +40,7 @@ class Call(NamedTuple):
     request: str
     answers: list[SuccessAnswer]
     codes: dict[str, list[str]]
+    schema_path: str
 
 
 class Group(NamedTuple):
@@ -126,6 +130,7 @@ def _describe_call(reference: Reference, place: str, method: str, operation: Sch
         request=reader.hide_credentials(_example_text(media)),
         answers=[] if is_event else _success_answers(operation),
         codes=_own_error_codes(reference, operation),
+        schema_path=operation.get("externalDocs", {}).get("url", "").removeprefix(settings.BASE_URL),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from tests import event_bodies
 from tests.journeys import polling
 from tests.serving import Reply, serving
 from webhooks import signing
@@ -45,6 +46,7 @@ class Receiver:
         self.secrets: Sequence[str] = ()
         self.arrivals: list[Arrival] = []
         self.refused: list[str] = []
+        self.misfits: list[str] = []  # how bodies differ from the schemas of their events
         self.answer: Answer = lambda arrival: HTTPStatus.OK
         self._released = threading.Event()
 
@@ -72,6 +74,7 @@ class Receiver:
             return HTTPStatus.BAD_REQUEST
         arrival = Arrival(now, headers, body, envelope)
         self.arrivals.append(arrival)
+        self.misfits += event_bodies.problems(envelope)
         return self.answer(arrival)
 
     def of(self, event_type: str, checkout_uuid: str) -> list[Arrival]:
@@ -97,7 +100,7 @@ class Receiver:
 
 @contextmanager
 def listening() -> Iterator[Receiver]:
-    """Run a receiver on 127.0.0.1 until the block ends."""
+    """Run a receiver on 127.0.0.1 until the block ends. Fail unless each body fits its event's schema."""
     receiver = Receiver("")
     with serving(lambda asked, body: Reply(receiver.take(dict(asked.headers.items()), body))) as address:
         receiver.url = f"{address}/webhooks"
@@ -105,3 +108,4 @@ def listening() -> Iterator[Receiver]:
             yield receiver
         finally:
             receiver.close()
+    assert receiver.misfits == []

@@ -1,0 +1,60 @@
+"""The addresses from which deliveries come are published as a document and in the documentation."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from portal.developer_docs import guide
+from tests.config import described, starting
+
+PATH = "/api/delivery-addresses.json"
+
+
+# Read before a test changes the setting, because the service makes its document only once.
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return described.document()
+
+
+@pytest.mark.rule("target.source_addresses")
+class TestSourceAddresses:
+    def test_are_served_and_shown_in_the_documentation(
+        self, document: dict[str, Any], settings: Settings
+    ) -> None:
+        settings.WEBHOOK_SOURCE_ADDRESSES = ["203.0.113.7/32", "2001:db8::/48"]
+        answer = Client().get(PATH)
+        assert answer["Cache-Control"] == "public, max-age=300"
+        assert answer.json()["addresses"] == ["203.0.113.7/32", "2001:db8::/48"]
+        assert answer.json()["message"].startswith("Deliveries come from the networks in addresses.")
+        assert "- `203.0.113.7/32`\n- `2001:db8::/48`\n" in guide.fill_in_values(guide.GUIDE, document)
+
+    def test_are_an_empty_list_with_a_sentence_if_none_are_set(
+        self, document: dict[str, Any], settings: Settings
+    ) -> None:
+        settings.WEBHOOK_SOURCE_ADDRESSES = []
+        answer = Client().get(PATH).json()
+        assert answer["addresses"] == []
+        assert answer["message"].startswith("This service publishes no addresses for its deliveries.")
+        assert answer["message"] in guide.fill_in_values(guide.GUIDE, document)
+
+    def test_are_linked_from_the_documentation(self) -> None:
+        page = Client().get("/api/docs").content.decode()
+        assert f'href="{PATH}"' in page and 'id="delivery-addresses"' in page
+
+    def test_are_read_only(self) -> None:
+        assert Client(enforce_csrf_checks=True).post(PATH).status_code == 405
+
+    @pytest.mark.parametrize(
+        ("value", "reason"),
+        [
+            ("203.0.113.7, 2001:db8::/48", ""),
+            ("", ""),
+            ("nat.example", "holds IP addresses or networks"),
+            ("203.0.113.7/24", "holds IP addresses or networks"),
+        ],
+    )
+    def test_are_checked_at_the_start(self, value: str, reason: str) -> None:
+        refusal = starting.refusal(starting.PRODUCTION | {"WEBHOOK_SOURCE_ADDRESSES": value})
+        assert reason in refusal and bool(refusal) == bool(reason)

@@ -1,0 +1,30 @@
+"""The network addresses from which deliveries come, for merchants' firewalls (rule target.source_addresses)."""
+
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+
+PUBLISHED = (
+    "Deliveries come from the networks in addresses. The list can change, so read this document every day. "
+    "A delivery from such an address still needs a valid signature."
+)
+NOT_PUBLISHED = (
+    "This service publishes no addresses for its deliveries. Do not filter deliveries by address. Verify "
+    "their signatures."
+)
+
+
+def message() -> str:
+    """Return a sentence or two about the list, also if it is empty."""
+    return PUBLISHED if settings.WEBHOOK_SOURCE_ADDRESSES else NOT_PUBLISHED
+
+
+@csrf_exempt  # a POST gets 405, and not 403 because it has no CSRF token
+@require_safe
+def serve_source_addresses(_request: HttpRequest) -> JsonResponse:
+    """Serve the list at GET /api/delivery-addresses.json."""
+    return JsonResponse(
+        {"addresses": settings.WEBHOOK_SOURCE_ADDRESSES, "message": message()},
+        headers={"Cache-Control": "public, max-age=300"},
+    )
