@@ -79,16 +79,18 @@ class TestWebhook:
         assert len(customer.service.bodies_sent_to("/capture")) == 1
 
     @pytest.mark.parametrize("refusal", [(409, "operation_in_progress"), (504, "outcome_unknown")])
-    def test_a_capture_that_failed_is_tried_again_when_the_event_comes_again(
+    def test_a_capture_that_is_unresolved_is_tried_again_at_once_and_when_the_event_comes_again(
         self, customer: Customer, refusal: tuple[int, str]
     ) -> None:
         event = authorized(customer.buy()["merchant_order_id"])
-        customer.service.refusals["/capture"] = [refusal]
+        customer.service.refusals["/capture"] = [refusal] * 3
 
         assert customer.deliver(event) == (500, refusal[1])
+        tried = len(customer.service.bodies_sent_to("/capture"))
+        assert tried in (2, 3), "a slow machine has time for only one repetition"
         assert customer.deliver(event) == (200, "done")
 
-        assert len(customer.service.bodies_sent_to("/capture")) == 2
+        assert len(customer.service.bodies_sent_to("/capture")) == 4
 
     def test_a_hold_for_an_unknown_order_is_cancelled(self, customer: Customer) -> None:
         assert customer.deliver(authorized("stranger")) == (200, "done")
