@@ -93,7 +93,9 @@ ERRORS: dict[str, Error] = {
         1,
     ),
     "share_not_open": Error(
-        409, "No share of this checkout can be paid now. Read the checkout to see its shares."
+        409,
+        "No share of this checkout is open for this call. Before the payment, `split` opens shares for "
+        "`pledge-share`. After the capture, shares are open for `pay-share`.",
     ),
     "not_payable": Error(409, "This checkout is already paid, expired or cancelled. Create a new one."),
     "not_disputed": Error(
@@ -233,6 +235,8 @@ def _specific_message(exc: Exception, details: list[dict[str, Any]]) -> str:
     match exc:
         case strict_json.InvalidJson():
             return f"The body is not valid JSON: {exc}. Send one UTF-8 JSON object."
+        case mate_shares.TooLateToCollect():
+            return "Less than 10 minutes are left until this checkout expires, so it cannot be split. Create a new one."
         case merchant_api.ClientSecretSent():
             return "The token is a client secret. Exchange it for an access token at POST /oauth/token."
         case merchant_api.InsufficientScope():

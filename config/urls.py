@@ -53,16 +53,20 @@ register_converter(DownloadName, "download_name")
 register_converter(event_schemas.EventTypeConverter, "event_type")
 
 
-_OTHER_VERSION = re.compile(r"/api/merchant/v[0-9]+/")
-_PLACE_LEFT_OUT = re.compile(r"/api/(v[0-9]+/)?(?=checkouts|webhooks|events)")
-_TOKEN_IN_API = re.compile(r"/api/(merchant/)?(v[0-9]+/)?oauth/")
-# Wrong beginnings of an address, and the right one.
+_MERCHANT_API = "/api/merchant/v1/"
+# Wrong beginnings of an address, and the right one: another version, or a part that was left out.
 _WRONG_BEGINNINGS = {
-    _OTHER_VERSION: "/api/merchant/v1/",
-    _PLACE_LEFT_OUT: "/api/merchant/v1/",
-    _TOKEN_IN_API: "/oauth/",
+    re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(?=checkouts|webhooks|events)"): _MERCHANT_API,
+    re.compile(r"/(api/)?sandbox/(v[0-9]+/)?(?=checkouts)"): "/api/sandbox/v1/",
+    re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(oauth2?/)?(?=token$|revoke$)"): "/oauth/",
 }
+_ONLY_A_BEGINNING = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?")
 _LONGEST_ADDRESS = 200
+# The first parts of paths that have no page, because the caller probably means a path of the API.
+MEANT_FOR_API = (
+    *("api", "oauth", "oauth2", "token", "merchant", "sandbox", "checkouts", "webhooks", "events"),
+    *("v1", "v2"),
+)
 
 
 def similar_address(address: str) -> str:
@@ -87,6 +91,8 @@ def similar_address(address: str) -> str:
 def api_not_found(request: HttpRequest) -> HttpResponse:
     similar = similar_address(request.path)
     message = f"No such address. Did you mean {similar}?" if similar else ""
+    if _ONLY_A_BEGINNING.fullmatch(request.path.rstrip("/")):
+        message = f"No such address. The calls of the API begin with {_MERCHANT_API}, as in {_MERCHANT_API}checkouts."
     return errors.json_error_response("not_found", message=message)
 
 
@@ -154,8 +160,8 @@ if settings.SANDBOX:
     urlpatterns += [path("api/sandbox/v1/", include("hosted_page.sandbox.urls"))]
 if settings.LOCAL:
     urlpatterns += [path("mail", include("config.local.mailbox"))]
-urlpatterns += [path("api", api_not_found), path("oauth", api_not_found)]
-urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
+urlpatterns += [path(name, api_not_found) for name in MEANT_FOR_API]
+urlpatterns += [re_path(rf"^(?:{'|'.join(MEANT_FOR_API)})/", api_not_found)]
 handler403 = "config.lib.web.error_pages.show_refusal"
 handler404 = "portal.views.frame.show_not_found"
 handler500 = "config.lib.web.error_pages.show_internal_error"

@@ -220,7 +220,7 @@ def _check_parts(url: yarl.URL, *, allow_loopback: bool) -> None:
     ):
         return
     if url.scheme != "https":
-        here = ", or here with http://localhost" if allow_loopback else ""
+        here = f", or here with {hosts.HERE}" if allow_loopback else ""
         raise TargetRefused(f"The URL must start with https://{here}.")
     _check_name(host)
     if port != 443 and port < LOWEST_FREE_PORT:

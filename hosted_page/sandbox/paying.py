@@ -14,7 +14,7 @@ from checkout.split import split_amounts
 from checkout.split.share_rows import Share
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib.deadline import Deadline
-from hosted_page.steps import codes
+from hosted_page.steps import codes, declines
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import clean_short_name
 from payments import open_operations
@@ -39,10 +39,13 @@ class CardDeclined(Exception):
 
 
 def pay(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> None:
-    """Pay an order. Raises CardDeclined.
+    """Pay an order. Raises CardDeclined, NotPayable, OperationInProgress.
 
     `body` has `phone`, `card` and `challenge`, and optionally `name` and `shares`.
     """
+    if checkout.status == Status.CREATED and open_operations.open_operation(checkout.pk) is not None:
+        # On the page, another card could replace one that waits for the payer. This call only pays an order at rest.
+        raise OperationInProgress
     lead = _customer_of_number(body["phone"], checkout.merchant)
     if "shares" in body and _has_open_links(checkout):
         raise drf.ValidationError({"shares": ["The checkout is split already. Leave the shares out."]})
@@ -56,7 +59,7 @@ def pay(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> None:
         lead, body.get("name") or (DEFAULT_LEAD_NAME if "shares" in body and not lead.name else "")
     )
     if result.verdict == Verdict.NEEDS_ACTION:
-        result = _answer_challenge(checkout.pk, is_confirmed=body["challenge"] == "pass")
+        result = _answer_challenge_of_order(checkout, is_confirmed=body["challenge"] == "pass")
     if result.verdict == Verdict.DECLINED:
         raise CardDeclined(result.reason)
 
@@ -87,7 +90,7 @@ def pledge_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> P
         raise mate_shares.ShareNotOpen(checkout.status)
     share = _try_share(checkout, body, cause)
     if share.status != ShareStatus.PLEDGED:
-        raise _decline_of(share)
+        raise _refusal_of(share)
     return share
 
 
@@ -100,7 +103,7 @@ def pay_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> Paym
         raise mate_shares.ShareNotOpen(checkout.status)
     share = _try_share(checkout, body, cause)
     if share.status not in SHARE_PAID:
-        raise _decline_of(share)
+        raise _refusal_of(share)
     return share
 
 
@@ -109,15 +112,19 @@ def _try_share(checkout: Checkout, body: dict[str, Any], cause: Cause) -> Paymen
     share = _open_share(checkout, body.get("payment_request_uuid"))
     card = CardUse(_card_token(share.pk, body.get("card") or _card_for_mate(checkout)))
     result = mate_shares.pay(share.pk, card=card, mate=_mate_customer(checkout), cause=cause)
+    answered: PaymentResult | None = result
     if result.verdict == Verdict.NEEDS_ACTION:
-        result = _answer_challenge(share.pk, is_confirmed=True)
-    if result.verdict != Verdict.DECLINED:
+        answered = _answer_challenge(share.pk, is_confirmed=True)
+    if answered is not None and answered.verdict != Verdict.DECLINED:
         _wait_for_outcome(share)
     return share
 
 
-def _decline_of(share: PaymentRequest) -> CardDeclined:
-    return CardDeclined(Payment.objects.filter(subject=share.pk).latest("created_at").decline_reason)
+def _refusal_of(share: PaymentRequest) -> CardDeclined | mate_shares.ShareNotOpen:
+    """Return why a share could not be paid: its card was declined, or the order ended in the meantime."""
+    reason = Payment.objects.filter(subject=share.pk).latest("created_at").decline_reason
+    was_declined = reason and reason not in declines.HIDDEN_REASONS
+    return CardDeclined(reason) if was_declined else mate_shares.ShareNotOpen(share.status)
 
 
 def _card_for_mate(checkout: Checkout) -> str:
@@ -136,7 +143,7 @@ def _customer_of_number(phone: str, merchant: Merchant) -> Customer:
 
 def _card_token(subject: UUID, number: str) -> str:
     try:
-        token: str = client.call_bank("tokenise", subject=subject, number=number)
+        token: str = client.call_bank("tokenise", subject=subject, number="".join(number.split()))
     except bank.UnknownCard:
         raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
     return token
@@ -185,14 +192,26 @@ def _mate_customer(checkout: Checkout) -> Customer:
     return codes.person_of(next(phone for phone in MATE_PHONES if phone != leads_phone))
 
 
-def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult:
+def _answer_challenge_of_order(checkout: Checkout, *, is_confirmed: bool) -> PaymentResult:
+    """Answer the challenge of an order's payment. Raises NotPayable if the order has ended in the meantime."""
+    result = _answer_challenge(checkout.pk, is_confirmed=is_confirmed)
+    if result is not None:
+        return result
+    checkout.refresh_from_db()
+    if checkout.status == Status.CREATED:  # another card has replaced this one, or its bank has declined it
+        raise OperationInProgress
+    raise NotPayable(checkout.status)
+
+
+def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult | None:
     """Answer the bank's challenge, as a payer does on the bank's page. Return the payment's outcome.
 
-    Raises OperationInProgress if the outcome is not known in time.
+    Return None if no challenge is open any more. Raises OperationInProgress if the outcome is not known in
+    time.
     """
     operation = open_operations.open_operation(subject)
     if operation is None:
-        raise OperationInProgress
+        return None
     client.call_bank("answer_challenge", key=operation.pk, is_confirmed=is_confirmed)
     deadline = Deadline.after(WAIT_SECONDS)
     while deadline.remaining():

@@ -22,6 +22,8 @@ from payments import money
 from payments.cause import caller_of, cause_of
 from payments.models import Dispute, Merchant
 
+MAX_CARD = 40  # characters of a card number with its spaces
+
 
 class ShareIn(fields.Body):
     """A share: the mate's name and the amount."""
@@ -35,7 +37,11 @@ class ShareIn(fields.Body):
 class PayIn(fields.Body):
     """The card, the phone number and the name of a customer, and the shares of mates."""
 
-    card = fields.Text(default="4242424242424242", maximum=19, help_text="A test card.")
+    card = fields.Text(
+        default="4242424242424242",
+        maximum=MAX_CARD,
+        help_text="A test card. Spaces in the number are ignored.",
+    )
     phone = fields.Text(default="+447700900123", maximum=40, help_text="The customer's mobile number.")
     challenge = fields.OneOf(("pass", "fail"), default="pass", help_text="How a 3-D Secure challenge ends.")
     name = fields.Text(
@@ -76,8 +82,9 @@ class PayShareIn(fields.Body):
     payment_request_uuid = fields.Uuid(required=False, help_text="The share. Without it, the first open one.")
     card = fields.Text(
         required=False,
-        maximum=19,
-        help_text="A test card. Without one 5555555555554444, or 4242424242424242 where the lead has paid with that.",
+        maximum=MAX_CARD,
+        help_text="A test card. Spaces in the number are ignored. Without one 5555555555554444, or 4242424242424242 where "
+        "the lead has paid with that.",
     )
 
 

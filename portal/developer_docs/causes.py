@@ -105,8 +105,8 @@ CAUSES = {
         "Use a separate reference for each refund, such as the order's number followed by a counter.",
     ),
     "operation_in_progress": Cause(
-        "A card operation of this checkout is open: a capture, a payment, a refund, or an operation whose "
-        "answer was lost.",
+        "A card operation of this checkout is open: a capture, a payment (also one that waits for 3-D Secure), a "
+        "refund, or an operation whose answer was lost.",
         _ASK_AGAIN,
     ),
     "rotation_in_progress": Cause(
@@ -120,9 +120,11 @@ CAUSES = {
         _ASK_AGAIN,
     ),
     "share_not_open": Cause(
-        "A helper call of the sandbox tries to pay a share, and no share is open. The cost is not split, the "
-        "order is not captured yet, or the shares are paid or have ended.",
-        "Call `pay` with `shares`, capture, and then pay the shares.",
+        "A helper call of the sandbox tries to pay or to pledge a share, and no share is open for it. The cost is "
+        "not split, the order is not captured yet (`pay-share`) or is paid already (`pledge-share`), the shares are "
+        "paid or have ended, or the order ended while the share was being paid.",
+        "Call `pay` with `shares`, capture, and then call `pay-share`. Or call `split`, then `pledge-share`, then "
+        "`pay`.",
     ),
     "not_payable": Cause(
         "A helper call of the sandbox tries to pay a checkout that is paid, expired or cancelled.",

@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from config.lib import limits, strict_json
+from config.lib.api import spelling
 from config.lib.quota import SITE_FACTOR
 from config.lib.web import address
 
@@ -58,6 +59,8 @@ class Endpoint(NamedTuple):
             self.check(parameters)
         except InvalidRequest as invalid:
             return refusal(invalid.error, 400, str(invalid))
+        if not parameters.keys() >= set(CLIENT):
+            return missing_credentials(parameters)
         try:
             return self._respond_within_limit(request, parameters)
         except (OperationalError, InterfaceError):
@@ -77,6 +80,16 @@ class Endpoint(NamedTuple):
         if response.status_code == 401:
             limits.spend("token_failures", client_id, networks.network, shared=site)
         return response
+
+
+def missing_credentials(parameters: Parameters) -> HttpResponse:
+    """Return the refusal of a request without a client id, a client secret, or both."""
+    missing = [name for name in CLIENT if name not in parameters]
+    what = f"{missing[0]} is missing." if len(missing) == 1 else f"{' and '.join(missing)} are missing."
+    words = (
+        f"{what} Send client_id and client_secret in the body or by HTTP Basic. A key in the portal has both."
+    )
+    return refusal("invalid_client", 401, words, WWW_Authenticate='Basic realm="token"')
 
 
 def invalid_client() -> HttpResponse:
@@ -115,13 +128,17 @@ def _read_parameters(request: HttpRequest, names: Sequence[str]) -> Parameters:
     """Return the parameters from the body and from the Basic header. Raises InvalidRequest."""
     if request.META["QUERY_STRING"]:
         raise InvalidRequest("Send the parameters in the body, not in the URL.")
-    parameters = _read_body(request, names)
+    body = _read_body(request, names)
+    parameters = _require_strings({name: value for name, value in body.items() if name in {*CLIENT, *names}})
     for name, value in _read_basic(request).items():
         if parameters.setdefault(name, value) != value:
             raise InvalidRequest(
                 "Body and Authorization header name different clients. Send the credentials in only one of "
                 "them."
             )
+    for name, other in spelling.other_spellings(body, {*CLIENT, names[0]}).items():
+        if name not in parameters:
+            raise InvalidRequest(f"{name} is missing. You sent {other}: write {name}.")
     for name, value in parameters.items():
         if len(value) > LONGEST or "\x00" in value:
             raise InvalidRequest(
@@ -130,11 +147,8 @@ def _read_parameters(request: HttpRequest, names: Sequence[str]) -> Parameters:
     return parameters
 
 
-def _read_body(request: HttpRequest, names: Sequence[str]) -> Parameters:
-    """Return the client's credentials and the parameters `names` from the body, without empty ones.
-
-    Empty parameters count as omitted (RFC 6749, 3.2).
-    """
+def _read_body(request: HttpRequest, names: Sequence[str]) -> dict[str, Any]:
+    """Return all parameters of the body. Raises InvalidRequest, which names the parameters `names`."""
     expected = f"{names[0]}, client_id and client_secret"
     try:
         if request.content_type == "application/json":
@@ -151,7 +165,7 @@ def _read_body(request: HttpRequest, names: Sequence[str]) -> Parameters:
         raise InvalidRequest(f"The body is not valid JSON: {invalid}. Send one JSON object.") from None
     if not isinstance(content, dict):
         raise InvalidRequest(f"The body is not a JSON object. Send one with {expected}.")
-    return _require_strings({name: value for name, value in content.items() if name in {*CLIENT, *names}})
+    return content
 
 
 def _single_values(request: HttpRequest) -> dict[str, Any]:
@@ -161,6 +175,7 @@ def _single_values(request: HttpRequest) -> dict[str, Any]:
 
 
 def _require_strings(parameters: dict[str, Any]) -> Parameters:
+    """Return the parameters without empty ones, which count as omitted (RFC 6749, 3.2)."""
     for name, value in parameters.items():
         if not isinstance(value, str):
             raise InvalidRequest(f"{name} is not a string. Send it in quotes.")

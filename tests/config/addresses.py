@@ -21,6 +21,7 @@ NOT_ALLOWED = 405
 ANY = {"uuid": "00000000-0000-0000-0000-000000000000", "str": "x", "path": "x", "int": "1", "slug": "x"}
 ANY["api_uuid"] = ANY["uuid"]
 ANY["download_name"] = "listen.py"
+ANY["event_type"] = "checkout.voided"
 
 
 def below(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPattern]]:

@@ -252,6 +252,18 @@ class TestAddress:
             ("/api/webhooks/deliveries/", "/api/merchant/v1/webhooks/deliveries"),
             ("/api/oauth/token", "/oauth/token"),
             ("/oauth/token/", "/oauth/token"),
+            ("/checkouts/", "/api/merchant/v1/checkouts"),
+            ("/checkouts/{uuid}", "/api/merchant/v1/checkouts/{uuid}"),
+            ("/v1/checkouts", "/api/merchant/v1/checkouts"),
+            ("/v2/checkouts", "/api/merchant/v1/checkouts"),
+            ("/merchant/v1/events", "/api/merchant/v1/events"),
+            ("/api/merchant/checkouts", "/api/merchant/v1/checkouts"),
+            ("/api/v1/oauth/token", "/oauth/token"),
+            ("/api/token", "/oauth/token"),
+            ("/token", "/oauth/token"),
+            ("/oauth2/token", "/oauth/token"),
+            ("/api/sandbox/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
+            ("/sandbox/v1/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
         ],
     )
     def test_that_is_nearly_right_returns_the_right_one(self, api: Api, path: str, meant: str) -> None:
@@ -259,6 +271,14 @@ class TestAddress:
         answer = api.client.get(path.format(uuid=uuid))
         message = refused(answer, 404, "not_found")["message"]
         assert message == f"No such address. Did you mean {meant.format(uuid=uuid)}?"
+
+    @pytest.mark.rule("api.not_found")
+    @pytest.mark.parametrize("path", ["/v2", "/v1/", "/api", "/api/v2/", "/api/merchant", "/api/merchant/v2"])
+    def test_that_is_only_a_beginning_returns_the_right_beginning(self, api: Api, path: str) -> None:
+        message = refused(api.client.get(path), 404, "not_found")["message"]
+        assert message == (
+            "No such address. The calls of the API begin with /api/merchant/v1/, as in /api/merchant/v1/checkouts."
+        )
 
     @pytest.mark.rule("api.not_found")
     @pytest.mark.parametrize(

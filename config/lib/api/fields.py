@@ -13,6 +13,7 @@ from rest_framework.serializers import Field, ListField, Serializer, ValidationE
 from rest_framework.settings import api_settings
 
 from config.lib import clock
+from config.lib.api import spelling
 from config.lib.web import hosts, origins
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -22,7 +23,6 @@ _UUID = re.compile(r"(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _MISREAD_CHARACTERS = re.compile(
     r"[\s\\]"
 )  # characters that some parsers, but not all, treat as the end of a URL
-_SPELT_TOGETHER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")  # where `totalAmount` and `total-amount` lack a "_"
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
@@ -52,15 +52,11 @@ class Body(Serializer[Any]):
             return super().to_internal_value(data)
         except ValidationError as error:
             if isinstance(data, Mapping) and isinstance(error.detail, dict):
-                unknown = {_snake_case(name): name for name in data if name not in self.fields}
-                for name in unknown.keys() & error.detail.keys() - data.keys():
-                    words = f"Is required. You sent {unknown[name][:60]}: write {name}."
+                spellings = spelling.other_spellings(data, self.fields)
+                for name in spellings.keys() & error.detail.keys():
+                    words = f"Is required. You sent {spellings[name]}: write {name}."
                     error.detail[name] = [ErrorDetail(words, "required")]
             raise
-
-
-def _snake_case(name: str) -> str:
-    return _SPELT_TOGETHER.sub("_", name).lower()
 
 
 class Text(Field[str, Any, str, Any]):
@@ -245,7 +241,8 @@ class ReturnUrl(Text):
         if settings.LOCAL and parts.hostname in _LOOPBACK and parts.scheme in {"http", "https"}:
             return url
         if parts.scheme != "https" or not _is_public(origins.host_of(url)):
-            raise ValidationError("Must be an absolute https URL with a public host name.")
+            here = f", or here with {hosts.HERE}" if settings.LOCAL else ""
+            raise ValidationError(f"Must be an absolute https URL with a public host name{here}.")
         return url
 
     def schema(self) -> Schema:
@@ -285,8 +282,7 @@ class Query(Body):
         )
 
     def to_internal_value(self, data: Any) -> Any:
-        unknown = [f"Is not a parameter of this call. {self.accepted_parameters}"]
-        wrong = {name: unknown for name in data if name not in self.fields}
+        wrong = {name: [self._describe_unknown(name)] for name in data if name not in self.fields}
         wrong |= {name: ["Must be sent only once."] for name in data if len(data.getlist(name)) > 1}
         try:
             values = super().to_internal_value(data.dict())
@@ -296,6 +292,13 @@ class Query(Body):
         if wrong:
             raise ValidationError(wrong)
         return values
+
+    def _describe_unknown(self, name: str) -> str:
+        """Return a sentence about an unknown parameter. It names the parameter that was probably meant."""
+        meant = spelling.snake_case(name)
+        if meant in self.fields:
+            return f"Is not a parameter of this call. Did you mean {meant}?"
+        return f"Is not a parameter of this call. {self.accepted_parameters}"
 
 
 class QueryInteger(Integer):

@@ -1,5 +1,7 @@
 """Host names outside the public internet. They are refused in a merchant's return URLs and webhook URLs."""
 
+# The beginnings of URLs that are also accepted in the environment `local`, as errors and the documentation name them.
+HERE = "http://localhost or http://127.0.0.1"
 FORBIDDEN_SUFFIXES = (
     ".local",
     ".internal",

@@ -17,6 +17,7 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config import body_limits
 from config.lib import clock, crypto
+from config.urls import MEANT_FOR_API
 from hosted_page.logo import storage
 from hosted_page.opt_in import link
 from hosted_page.payment_target import PaymentTarget
@@ -44,8 +45,8 @@ NEED_A_LOGIN = (
 # Open routes that return 404 in this test. The returns from a card page and the page of the daily check need
 # a signature. The mail was not sent. The other routes are for unknown addresses of the API.
 NOTHING_THERE = [
-    *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
-    "pay/check",
+    *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "pay/check"),
+    *(*MEANT_FOR_API, f"(?:{'|'.join(MEANT_FOR_API)})/"),
 ]
 # Paths that are served without the URL resolver, or that the resolver does not know.
 ELSEWHERE = ("/livez", "/readyz", "/static/css/tokens.css", "/nothing")

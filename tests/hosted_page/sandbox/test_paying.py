@@ -4,12 +4,18 @@ from typing import Any
 
 import pytest
 
+from checkout import authorizations
 from checkout.models import Checkout, PaymentRequest
+from hosted_page.sandbox import paying
 from payments.models import Operation
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
 from tests.conftest import Api
+from tests.factories import CAUSE, CustomerFactory
 from tests.hosted_page.sandbox.calls import post
 
 pytestmark = pytest.mark.django_db
+CHALLENGE = "4000002500003155"
 
 
 class TestPay:
@@ -59,6 +65,37 @@ class TestPay:
         answer = post(api, unpaid, "pay", {"name": name})
         assert (answer.status_code, answer.json()["error"]["param"]) == (422, "name")
         assert not Operation.objects.exists()
+
+    @pytest.mark.rule("sandbox.cards")
+    @pytest.mark.parametrize("card", ["4242 4242 4242 4242", " 3782 822463 10005 ", "5555  5555  5555  4444"])
+    def test_ignores_spaces_in_the_card_number(self, api: Api, unpaid: Checkout, card: str) -> None:
+        assert post(api, unpaid, "pay", {"card": card}).json()["data"]["status"] == "authorized"
+
+    @pytest.mark.rule("sandbox.pay")
+    @pytest.mark.parametrize("phone", ["+447700900123", "+447700900124"])
+    def test_waits_for_a_challenge_that_is_open_on_the_page(
+        self, api: Api, unpaid: Checkout, phone: str
+    ) -> None:
+        lead = CustomerFactory.create(phone="+447700900123")
+        token = bank.tokenise(subject=unpaid.pk, number=CHALLENGE)
+        authorizations.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE)
+        for body in ({"phone": phone}, {"phone": phone, "shares": [{"amount": 10}]}):
+            answer = post(api, unpaid, "pay", body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (409, "operation_in_progress")
+        assert Operation.objects.get().ended_at is None
+
+    @pytest.mark.parametrize(
+        ("status", "code"), [("created", "operation_in_progress"), ("voided", "not_payable")]
+    )
+    def test_says_what_happened_if_the_challenge_ended_elsewhere(
+        self, api: Api, unpaid: Checkout, monkeypatch: pytest.MonkeyPatch, status: str, code: str
+    ) -> None:
+        def ended(*_: Any, **__: Any) -> None:
+            Checkout.objects.filter(pk=unpaid.pk).update(status=status)
+
+        monkeypatch.setattr(paying, "_answer_challenge", ended)
+        answer = post(api, unpaid, "pay", {"card": CHALLENGE})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, code)
 
     def test_another_merchants_checkout_is_not_found(self, rival_api: Api, unpaid: Checkout) -> None:
         for verb, body in (("pay", {}), ("pay-share", {}), ("advance", {"seconds": 1})):
@@ -143,6 +180,21 @@ class TestShares:
 
     def test_can_ask_the_mate_to_confirm(self, api: Api, split: Checkout) -> None:
         assert post(api, split, "pay-share", {"card": "4000002500003155"}).status_code == 200
+
+    @pytest.mark.rule("sandbox.shares")
+    @pytest.mark.parametrize("is_open", [True, False], ids=["challenge open", "challenge ended"])
+    def test_are_not_open_if_the_order_ends_while_one_is_paid(
+        self, api: Api, split: Checkout, monkeypatch: pytest.MonkeyPatch, is_open: bool
+    ) -> None:
+        answer_challenge = paying._answer_challenge
+
+        def refund_first(subject: Any, *, is_confirmed: bool) -> Any:
+            assert api.post(f"checkouts/{split.pk}/refund", {"merchant_refund_ref": "R-1"}).status_code == 204
+            return answer_challenge(subject, is_confirmed=is_confirmed) if is_open else None
+
+        monkeypatch.setattr(paying, "_answer_challenge", refund_first)
+        answer = post(api, split, "pay-share", {"card": CHALLENGE})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "share_not_open")
 
     def test_end_when_two_weeks_have_passed(self, api: Api, split: Checkout) -> None:
         for _ in range(2):

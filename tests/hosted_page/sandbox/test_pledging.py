@@ -47,7 +47,9 @@ class TestSplit:
 
     def test_needs_ten_minutes_until_the_order_expires(self, api: Api, unpaid: Checkout) -> None:
         post(api, unpaid, "advance", {"seconds": 51 * 60})
-        assert refusal(post(api, unpaid, "split", SPLIT)) == (409, "not_payable")
+        late = post(api, unpaid, "split", SPLIT)
+        assert refusal(late) == (409, "not_payable")
+        assert late.json()["error"]["message"].startswith("Less than 10 minutes are left")
 
 
 class TestPledgeShare:

@@ -87,6 +87,34 @@ class TestTokenEndpoint:
         refused_token(caller.ask(**changes), status, error)
         assert AccessToken.objects.count() == 1
 
+    @pytest.mark.rule("token.errors")
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"client_id": MISSING}, "client_id is missing."),
+            ({"client_secret": ""}, "client_secret is missing."),
+            ({"client_id": MISSING, "client_secret": MISSING}, "client_id and client_secret are missing."),
+        ],
+    )
+    def test_names_the_credentials_that_are_missing(
+        self, caller: TokenCaller, changes: dict[str, Any], words: str
+    ) -> None:
+        answer = caller.ask(**changes)
+        refused_token(answer, 401, "invalid_client")
+        remedy = (
+            "Send client_id and client_secret in the body or by HTTP Basic. A key in the portal has both."
+        )
+        assert answer.json()["error_description"] == f"{words} {remedy}"
+        assert answer["WWW-Authenticate"] == 'Basic realm="token"'
+
+    @pytest.mark.rule("token.errors")
+    @pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret"])
+    def test_names_the_other_spelling_of_a_missing_parameter(self, caller: TokenCaller, name: str) -> None:
+        other = "".join(word.title() for word in name.split("_"))
+        answer = caller.ask(**{name: MISSING, other: caller.right[name]})
+        refused_token(answer, 400, "invalid_request")
+        assert answer.json()["error_description"] == f"{name} is missing. You sent {other}: write {name}."
+
     @pytest.mark.parametrize("mutate", [str.upper, lambda secret: f"{secret} ", lambda secret: secret[:-1]])
     def test_compares_the_secret_exactly(self, caller: TokenCaller, mutate: Any) -> None:
         refused_token(caller.ask(client_secret=mutate(caller.right["client_secret"])), 401, "invalid_client")

@@ -8,6 +8,7 @@ import pytest
 from rest_framework.serializers import Serializer, ValidationError
 
 from config.lib.api import fields, view
+from tests.conftest import Api
 
 SECONDS = 10
 
@@ -72,3 +73,19 @@ class TestBody:
             for _ in range(5):
                 limits = range(1, 9)
                 assert [found["amount"] for found in threads.map(read, limits)] == list(limits)
+
+
+@pytest.mark.rule("api.query")
+class TestQuery:
+    @pytest.mark.parametrize("name", ["merchantOrderId", "merchant-order-id", "MERCHANT_ORDER_ID"])
+    def test_names_the_right_spelling_of_a_parameter(self, api: Api, name: str) -> None:
+        error = api.get(f"checkouts?{name}=A-1").json()["error"]
+        assert (error["code"], error["param"]) == ("validation_failed", name)
+        assert (
+            error["details"][0]["message"]
+            == "Is not a parameter of this call. Did you mean merchant_order_id?"
+        )
+
+    def test_names_all_parameters_if_none_is_similar(self, api: Api) -> None:
+        error = api.get("checkouts?order=A-1").json()["error"]
+        assert "The call accepts status, merchant_order_id, " in error["message"]
