@@ -6,6 +6,7 @@ import pytest
 
 from checkout import authorizations
 from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
 from hosted_page.sandbox import paying
 from payments.models import Operation
 from payments.provider import CardUse
@@ -85,13 +86,14 @@ class TestPay:
         assert Operation.objects.get().ended_at is None
 
     @pytest.mark.parametrize(
-        ("status", "code"), [("created", "operation_in_progress"), ("voided", "not_payable")]
+        ("status", "code"), [("created", "operation_in_progress"), ("expired", "not_payable")]
     )
     def test_says_what_happened_if_the_challenge_ended_elsewhere(
         self, api: Api, unpaid: Checkout, monkeypatch: pytest.MonkeyPatch, status: str, code: str
     ) -> None:
         def ended(*_: Any, **__: Any) -> None:
-            Checkout.objects.filter(pk=unpaid.pk).update(status=status)
+            at = clock.now() if status == "expired" else None
+            Checkout.objects.filter(pk=unpaid.pk).update(status=status, expired_at=at)
 
         monkeypatch.setattr(paying, "_answer_challenge", ended)
         answer = post(api, unpaid, "pay", {"card": CHALLENGE})
