@@ -83,8 +83,8 @@ class PayShareIn(fields.Body):
     card = fields.Text(
         required=False,
         maximum=MAX_CARD,
-        help_text="A test card. Spaces in the number are ignored. Without one 5555555555554444, or "
-        "4242424242424242 where the lead has paid with that.",
+        help_text="A test card. Spaces in the number are ignored. Without a card, the service uses "
+        "5555555555554444, or 4242424242424242 if the lead has paid with that one.",
     )
 
 
