@@ -62,7 +62,7 @@ if FAIL_POINTS and not LOCAL:
 
 WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # allows webhooks over http and to this machine
 if WEBHOOK_LOOPBACK and not LOCAL:
-    _refuse("WEBHOOK_LOOPBACK is for local alone: webhooks go to public addresses.")
+    _refuse("WEBHOOK_LOOPBACK is only for local: webhooks go to public addresses.")
 
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # former keys, whose signatures are still accepted
@@ -144,17 +144,16 @@ SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 # The numbers of threads of a process that can wait for the provider at the same time.
 PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)  # threads of a web process, for payers' requests
 CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)  # threads of a web process, for captures
-PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # threads of a worker, for each of three kinds of operations
+PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # threads per worker for each of three kinds of operations
 PASSWORD_SLOTS = env.integer("PASSWORD_SLOTS", 1)  # passwords that a process hashes at the same time
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
-WEBHOOK_SOURCE_ADDRESSES = env.networks(
-    "WEBHOOK_SOURCE_ADDRESSES"
-)  # where deliveries come from, for merchants
-API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
+WEBHOOK_SOURCE_ADDRESSES = env.networks("WEBHOOK_SOURCE_ADDRESSES")  # published to merchants
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
+API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
-    _days = "API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS"
-    _refuse(f"{_days} must be at least 7: nothing younger can be dropped.")
+    _refuse(
+        "API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS must be at least 7. Younger rows cannot be dropped."
+    )
 PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after a person's last order
 ERASURES_FILE = env.optional("ERASURES_FILE")  # a file outside the database that lists erased people
 DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # any new value after each restore of a snapshot
@@ -285,8 +284,8 @@ STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.stat
 _DATABASE = env.database("DATABASE_URL")
 _POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: no pool, each thread opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
-# If this is on, PostgreSQL keeps a statement's plan after its fifth use in a connection, which halves its CPU
-# time. Turn this off for a transaction pooler that does not support prepared statements.
+# PostgreSQL then keeps a statement's plan after its fifth use in a connection, which halves its CPU time.
+# Turn this off for a transaction pooler that does not support prepared statements.
 _IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 json_numbers.parse_large_numbers_as_floats()

@@ -113,26 +113,15 @@ def _fast_database_reset() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _session_secrets_in_test_client() -> None:
-    """Make Django's test client send the session's secret in the cookie, instead of the session key."""
+def _session_secrets_and_checked_events() -> None:
+    """Let Django's test client send sessions' secrets, and check each emitted event against its JSON Schema."""
     sessions.install()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _checked_event_bodies() -> Iterator[None]:
-    """Check each event that the service emits against the JSON Schema of its type."""
-    with pytest.MonkeyPatch.context() as patch:
-        for emitter in event_bodies.EMITTERS:
-            patch.setattr(emitter, "outbox", event_bodies.CheckedOutbox())
-        yield
+    event_bodies.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _single_search_for_static_files() -> Iterator[None]:
-    """Search for static files only once.
-
-    Otherwise, the middleware of each test client would search for all static files again.
-    """
+    """Search for static files only once, instead of once for each test client."""
     look = WhiteNoiseMiddleware.add_files_from_finders
     found: dict[str, Any] = {}
 

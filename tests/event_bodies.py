@@ -32,6 +32,12 @@ def problems(envelope: dict[str, Any]) -> list[str]:
     return [f"{kind}: {fault.message}" for fault in _validator(EventType(kind)).iter_errors(envelope)]
 
 
+def install() -> None:
+    """Check each event that the service emits, from now on in this process."""
+    for emitter in EMITTERS:
+        emitter.outbox = CheckedOutbox()  # type: ignore[attr-defined]
+
+
 class CheckedOutbox:
     """Stands in for the module `webhooks.outbox` in the modules that emit the service's events.
 

@@ -37,8 +37,7 @@ def guide_text(document: dict[str, Any]) -> str:
 def fill_in_values(text: str, document: dict[str, Any]) -> str:
     """Replace the placeholders in a text of the documentation by values from the code."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]
-    urgent, patient = retries.SCHEDULES[EventType.AUTHORIZED], retries.SCHEDULES[EventType.VOIDED]
-    starts = [str(start) for start in getattr(urgent, "starts", ())[1:]]
+    starts = [str(start) for start in getattr(retries.SCHEDULES[EventType.AUTHORIZED], "starts", ())[1:]]
     values = {
         "{base_url}": settings.BASE_URL,
         "{scopes}": _scope_table(),
@@ -47,7 +46,7 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
         "{always}": ", ".join(f"`{name}`" for name, field in properties.items() if "x-states" not in field),
         "{states}": _state_table(properties),
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
-        "{attempts}": str(patient.attempts),
+        "{attempts}": str(retries.SCHEDULES[EventType.VOIDED].attempts),
         "{unpaid}": str(round(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() / 60)),
         "{schemas}": _schema_links(document),
         "{delivery_addresses}": _describe_source_addresses(),

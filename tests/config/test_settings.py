@@ -60,10 +60,10 @@ class TestTheEnvironmentTable:
             ({"ENVIRONMENT": "local", "BASE_URL": "https://checkout.example"}, "loopback"),
             ({"ENVIRONMENT": "local", "PROVIDER": "adapter.of.production.Provider"}, "no other provider"),
             ({"ENVIRONMENT": "sandbox", "BASE_URL": "http://127.0.0.1:8000"}, "https"),
-            (PRODUCTION | {"WEBHOOK_LOOPBACK": "true"}, "for local alone"),
+            (PRODUCTION | {"WEBHOOK_LOOPBACK": "true"}, "only for local"),
             (
                 {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example", "WEBHOOK_LOOPBACK": "1"},
-                "for local alone",
+                "only for local",
             ),
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example"}, "whose path is /pay"),
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay/"}, "whose path is /pay"),
