@@ -151,9 +151,7 @@ WEBHOOK_SOURCE_ADDRESSES = env.networks("WEBHOOK_SOURCE_ADDRESSES")  # published
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
-    _refuse(
-        "API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS must be at least 7. Younger rows cannot be dropped."
-    )
+    _refuse("API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS must be at least 7 days.")
 PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after a person's last order
 ERASURES_FILE = env.optional("ERASURES_FILE")  # a file outside the database that lists erased people
 DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # any new value after each restore of a snapshot
