@@ -18,7 +18,7 @@ from payments.models import Operation, Payment
 
 # The lead can get everyone in first while at least this much time is left.
 MIN_TIME_LEFT = timedelta(minutes=10)
-# Decline reasons of a hold that is released because its pledge ended
+# Decline reasons for a hold that is released because its pledge has ended
 NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD = "pledge_ended", "withdrawn", "same_card", "another_card"
 NOT_TAKEN = "not_taken"  # decline reason of a mate's hold that could not be captured
 # Decline reasons of holds that are released, even if the bank reports the hold late.

@@ -86,7 +86,7 @@ def can_charge_mates(checkout: Checkout) -> bool:
 
 def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
     """Return the reason why the held money must not be captured, or "" if it can be captured."""
-    # While the bank was deciding, the mate can have switched to another card.
+    # The mate might have switched to another card while the bank was deciding.
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
     if not (pledges.is_waiting(checkout) or can_charge_mates(checkout)):

@@ -257,7 +257,7 @@ def store_awaited_code(response: HttpResponse, browser: str, shown_code: str) ->
 
 
 def shown_code(request: HttpRequest) -> str:
-    """Return the code to show on the page, "" if it was sent as a text message."""
+    """Return the code to show on the page, or "" if the code was sent as a text message."""
     try:
         code: str = signing.loads(
             request.COOKIES.get(cookie_name(SHOWN_CODE), ""), salt="shown-code", max_age=600

@@ -138,7 +138,7 @@ def encrypt_if_personal(event_type: str, body: bytes) -> bytes:
 
 
 def decrypt_if_personal(event_type: str, stored: bytes) -> bytes:
-    """Return the bytes to send for the stored bytes of an event."""
+    """Return an event's body as it is sent, from the stored bytes. A body with personal data is stored encrypted."""
     return crypto.decrypt(stored.decode()).encode() if event_type in PERSONAL else stored
 
 

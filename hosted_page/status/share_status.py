@@ -52,7 +52,7 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
 
 
 class _ShareView:
-    """One view of a share's page, by its mate or by a person with only the link."""
+    """A visit to a share's page, by the share's mate or by a person who has only the link."""
 
     def __init__(self, target: PaymentTarget, share: PaymentRequest, is_mate: bool, now: datetime) -> None:
         self.target, self.share, self.is_mate, self.now = target, share, is_mate, now

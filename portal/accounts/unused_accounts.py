@@ -23,8 +23,8 @@ LIMIT = timedelta(days=90)  # since the last login, or since the person joined i
 NOTICE = timedelta(days=14)  # from the warning until the account is disabled
 MAX_PER_RUN = 500  # the maximum number of people to warn, and of accounts to disable, in one run of the task
 DISABLED = f"This account is disabled because it was not used for {LIMIT.days} days. To use it again, "
-# The proofs that a disabled account needs, by allauth's name. The values are the message if the proof is
-# missing, and the page on which to give it.
+# The proofs that a disabled account needs, by allauth's name. Each has the message that asks for the proof, and
+# the page where the person gives it.
 PROOFS = {
     "code": (f"{DISABLED}ask for a code by e-mail here.", "account_request_login_code"),
     "password": (f"{DISABLED}log in with your password now, or reset it.", "account_login"),

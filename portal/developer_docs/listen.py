@@ -298,7 +298,7 @@ def describe_error(error: BaseException) -> str:
 
 
 class Delivery(NamedTuple):
-    """An event on its way to your server. All times are times of `time.monotonic`."""
+    """An event on its way to your server. All times are values of `time.monotonic()`."""
 
     event: dict[str, Any]
     arrived_at: float

@@ -60,5 +60,5 @@ class Validator(OAuth2Validator):
         return matches and bool(previous)
 
     def save_bearer_token(self, token: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Write the token without the library's transaction, because one statement writes its one row."""
+        """Write the token without the library's transaction. The token is one row, which one statement writes."""
         return self._save_bearer_token(token, request, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""The timeline's page for people: each fact appears once, and a call is below the change that it caused.
+"""The timeline for people who read it: each fact appears once, and a call is below the change that it caused.
 
 A bank operation that belongs to a change of state or to a mate's share has no separate entry. The entry of
 the change or of the share reports it.

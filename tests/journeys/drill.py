@@ -70,7 +70,7 @@ class Machine:
         self.server = servers.postgres(self._place)
 
     def _here(self, typed: str) -> str:
-        """Return commands of the page with the page's paths replaced by paths of this machine."""
+        """Return the page's commands, with paths that exist on this machine."""
         folder = self._place.folder
         for there, here in {
             "/var/lib/postgresql/18/main": str(self._cluster),

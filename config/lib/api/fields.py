@@ -47,7 +47,7 @@ class Body(Serializer[Any]):
         return super().run_validation(data)
 
     def to_internal_value(self, data: Any) -> Any:
-        """If a required field was sent under another spelling, such as `totalAmount`, the error names it."""
+        """If a required field was sent under another spelling, such as `totalAmount`, the error names that spelling."""
         try:
             return super().to_internal_value(data)
         except ValidationError as error:

@@ -69,7 +69,7 @@ def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 
 
 
 def _pattern(merchant: Merchant, event_type: EventType) -> Pattern:
-    """Emit an event of this type, roll it back, and return its rows as a pattern for copies."""
+    """Emit an event of this type, roll it back, and return its rows as a template for copies."""
     with transaction.atomic():
         event = Event.objects.get(pk=emitter.emit(merchant, event_type))
         pattern = Pattern(event, event.deliveries.get())

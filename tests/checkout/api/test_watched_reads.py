@@ -1,4 +1,4 @@
-"""The service records reads only of orders that the sandbox watches."""
+"""The service records who reads an order only if the sandbox watches the order."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -1,4 +1,4 @@
-"""Repair of refunds and of payments for mates' shares that were lost in a restore."""
+"""After a restore, the repair adds the lost refunds and the lost payments for mates' shares."""
 
 from collections.abc import Callable
 from datetime import datetime

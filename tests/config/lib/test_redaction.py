@@ -163,7 +163,7 @@ class TestSecretAddress:
             "admin/",  # contains primary keys, which operators may see
             "api/merchant/v1/",  # contains only UUIDs, in any spelling
             "api/sandbox/v1/",
-            "mail/",  # contains file names, and exists only in local
+            "mail/",  # contains file names, and exists only in the local environment
             "api/docs/",  # contains names of public files
         }
         free = [route for route in addresses.routes() if "<str:" in route or "(?P<" in route]

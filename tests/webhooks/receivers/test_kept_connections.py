@@ -112,7 +112,7 @@ class TestKeeping:
 
         assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
 
-    def test_replaces_a_dropped_connection_by_a_new_one(self) -> None:
+    def test_replaces_a_dropped_connection_with_a_new_one(self) -> None:
         """Check that no other kept connection is tried. A receiver that restarts drops all connections."""
         seen: set[asyncio.StreamWriter] = set()
 
