@@ -54,31 +54,31 @@ def close_discrepancy(discrepancy_uuid: UUID, *, note: str, author: str) -> Disc
     AlreadyClosed.
     """
     with transaction.atomic(durable=True):
-        found, now = _lock_open(discrepancy_uuid), clock.now()
-        found.closed_at = now
-        _append_note(found, note, author, now)
-    return found
+        discrepancy, now = _lock_open(discrepancy_uuid), clock.now()
+        discrepancy.closed_at = now
+        _append_note(discrepancy, note, author, now)
+    return discrepancy
 
 
 def add_note(discrepancy_uuid: UUID, *, note: str, author: str) -> Discrepancy:
     """Append a person's note to an open discrepancy, as `close_discrepancy` does. It stays open."""
     with transaction.atomic(durable=True):
-        found = _lock_open(discrepancy_uuid)
-        _append_note(found, note, author, clock.now())
-    return found
+        discrepancy = _lock_open(discrepancy_uuid)
+        _append_note(discrepancy, note, author, clock.now())
+    return discrepancy
 
 
 def _lock_open(discrepancy_uuid: UUID) -> Discrepancy:
-    found = Discrepancy.objects.select_for_update(no_key=True).get(pk=discrepancy_uuid)
-    if found.closed_at is not None:
+    discrepancy = Discrepancy.objects.select_for_update(no_key=True).get(pk=discrepancy_uuid)
+    if discrepancy.closed_at is not None:
         raise AlreadyClosed
-    return found
+    return discrepancy
 
 
-def _append_note(found: Discrepancy, note: str, author: str, now: datetime) -> None:
+def _append_note(discrepancy: Discrepancy, note: str, author: str, now: datetime) -> None:
     signed = f"{now.day} {now:%b %Y %H:%M} UTC, {author}: {note}"
-    found.note = f"{found.note}\n{signed}".strip()
-    found.save(update_fields=["closed_at", "note"])
+    discrepancy.note = f"{discrepancy.note}\n{signed}".strip()
+    discrepancy.save(update_fields=["closed_at", "note"])
 
 
 def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, now: datetime) -> None:

@@ -17,8 +17,8 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 def heading_of(row: Model, request: HttpRequest) -> str:
     """Return the heading of a row's own page in words."""
     if isinstance(row, Discrepancy):
-        named = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
-        case = cases.build_case(named, named.created_at, None)
+        discrepancy = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
+        case = cases.build_case(discrepancy, discrepancy.created_at, None)
         return f"{case.headline}, {case.order_id}" if case.order_id else case.headline
     label = row._meta.label_lower
     if label in records.DESCRIPTIONS:
@@ -48,7 +48,7 @@ HEADINGS: dict[str, Callable[[Any], str]] = {
     "checkout.change": lambda row: f"{row}, {row.checkout.merchant_order_id}",
     "checkout.customer": lambda row: f"Customer {row}",
     "checkout.idempotencykey": lambda row: f"Idempotency key of {row.merchant}",
-    "checkout.leadtold": lambda row: f"Text to a lead: {row}",
+    "checkout.leadnotification": lambda row: f"Text to a lead: {row}",
     "checkout.merchantcustomer": lambda row: f"Customer of {row.merchant}",
     "checkout.paymentrequest": _of_share,
     "checkout.prefill": lambda row: f"Filled in for the payer of {row.checkout.merchant_order_id}",

@@ -21,7 +21,6 @@ TITLES = {
     "is approved": "approved for personal data",
     "is live": "current payment",
     "is open": "waits for the provider",
-    "is told": "reported",
     "last4": "last digits",
     "merchant order id": "order ID",
     "merchant refund ref": "refund reference",
