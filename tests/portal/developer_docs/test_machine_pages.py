@@ -11,7 +11,6 @@ from config.openapi import schema
 from portal.developer_docs import downloads, html_tree, machine_pages, page
 from portal.developer_docs.html_tree import Element
 from portal.developer_docs.page_markdown import _is_left_out
-from tests.config import described
 
 PARSER = MarkdownIt("commonmark").enable("table")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -127,8 +126,3 @@ class TestLlmsText:
     @pytest.mark.rule("docs.llms")
     def test_says_which_environment_it_is(self) -> None:
         assert "This is the sandbox. No real money moves." in get("/llms.txt")
-        live = described.of_production(
-            "from portal.developer_docs import machine_pages; "
-            "print(machine_pages.llms_text(schema.reference), machine_pages.whole_text(schema.reference))"
-        )
-        assert "This is the live service." in live and "4242424242424242" not in live

@@ -91,7 +91,11 @@ class TestPage:
         assert "<title>TEST" in Client().get("/api/docs").content.decode()
         live = described.of_production(
             "from django.test import Client; "
-            "print(Client().get('/api/docs', secure=True, headers={'host': 'checkout.example'}).content.decode())"
+            "get = lambda path: Client().get(path, secure=True, headers={'host': 'checkout.example'}).content; "
+            "print(*(get(path).decode() for path in ('/api/docs', '/api/docs.md', '/llms.txt')))"
         )
         assert "<title>TEST" not in live
         assert "4242424242424242" not in live
+        assert "This is the live service." in live and "# Test cards" not in live
+        links, anchors = (set(re.findall(name, live)) for name in (r'href="#([^"]+)', r' id="([^"]+)'))
+        assert links - anchors == set()
