@@ -40,6 +40,7 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
     starts = [str(start) for start in getattr(retries.SCHEDULES[EventType.AUTHORIZED], "starts", ())[1:]]
     values = {
         "{base_url}": settings.BASE_URL,
+        "{sandbox_url}": settings.BASE_URL if settings.SANDBOX else "<SANDBOX_BASE_URL>",
         "{scopes}": _scope_table(),
         "{moves}": _describe_moves(states.ALLOWED_MOVES),
         "{share_moves}": _describe_moves(states.ALLOWED_SHARE_MOVES),

@@ -10,6 +10,7 @@ from django.db import connection
 
 from checkout import captures
 from checkout.models import Checkout
+from checkout.states import OperationInProgress
 from payments.provider import Outcome
 from payments.providers.sandbox.adapter import SandboxProvider
 from tests.factories import CAUSE
@@ -30,7 +31,7 @@ def test_of_eight_captures_one_is_sent_one_waits_and_six_are_refused_at_once(
     def attempt(_: int) -> str:
         try:
             return captures.capture(held.merchant, held.pk, cause=CAUSE).status
-        except captures.OperationInProgress:
+        except OperationInProgress:
             refused.append(True)
             if len(refused) == 6:
                 all_refused.set()
