@@ -54,13 +54,12 @@ register_converter(event_schemas.EventTypeConverter, "event_type")
 
 
 _MERCHANT_API = "/api/merchant/v1/"
-# Wrong beginnings of an address, and the right one: another version, or a part that was left out.
-_WRONG_BEGINNINGS = {
-    re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(?=checkouts|webhooks|events)"): _MERCHANT_API,
-    re.compile(r"/(api/)?sandbox/(v[0-9]+/)?(?=checkouts)"): "/api/sandbox/v1/",
-    re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(oauth2?/)?(?=token$|revoke$)"): "/oauth/",
-}
+_CALL = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(?=checkouts|webhooks|events)")
+_HELPER = re.compile(r"/(api/)?sandbox/(v[0-9]+/)?(?=checkouts)")
+_TOKEN = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(oauth2?/)?(?=token$|revoke$)")
 _ONLY_A_BEGINNING = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?")
+# Beginnings of an address, with another version or without one of their parts, and the right beginning.
+_WRONG_BEGINNINGS = {_CALL: _MERCHANT_API, _HELPER: "/api/sandbox/v1/", _TOKEN: "/oauth/"}
 _LONGEST_ADDRESS = 200
 # The first parts of paths that have no page, because the caller probably means a path of the API.
 MEANT_FOR_API = (

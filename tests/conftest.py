@@ -39,8 +39,7 @@ from tests.portal import people
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 PICTURED = "tests/browser/test_gallery.py"
-# These tests first find all addresses that require a login. If they run in the same process, this search runs
-# only once.
+# These tests first find all addresses that require a login. In one process, this search runs only once.
 ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 

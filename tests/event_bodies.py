@@ -54,6 +54,12 @@ class CheckedOutbox:
         return _checked(outbox.emit_all(*args, **kwargs))
 
 
+def install() -> None:
+    """Let the service's modules check each event that they emit."""
+    for emitter in EMITTERS:
+        emitter.outbox = CheckedOutbox()  # type: ignore[attr-defined]  # a module that it imports
+
+
 def _checked(events: Sequence[Event]) -> Sequence[Event]:
     for event in events:
         assert problems(json.loads(event.plain_body)) == []

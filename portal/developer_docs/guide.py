@@ -49,8 +49,6 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
         "{attempts}": str(retries.SCHEDULES[EventType.VOIDED].attempts),
         "{unpaid}": str(round(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() / 60)),
-        "{schemas}": _schema_links(document),
-        "{delivery_addresses}": _describe_source_addresses(),
         "{kept}": str(settings.WEBHOOK_RETENTION.days),
         "{cards}": _card_table(),
         "{api_version}": outbox.API_VERSION,
@@ -58,15 +56,16 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
         "{deprecated}": deprecated.table_as_text(),
     }
     limits = {f"{{{name}}}": rate.replace("/", " a ") for name, rate in settings.LIMITS.items()}
-    for placeholder, value in (values | limits).items():
+    for placeholder, value in (values | limits | _webhook_values(document)).items():
         text = text.replace(placeholder, value)
     return text
 
 
-def _schema_links(document: dict[str, Any]) -> str:
-    """Return links to the JSON Schemas of the events, such as `[checkout.voided](/api/schema/events/…)`."""
+def _webhook_values(document: dict[str, Any]) -> dict[str, str]:
+    """Return links to the JSON Schemas of the events, and the addresses from which deliveries come."""
     urls = {kind: methods["post"]["externalDocs"]["url"] for kind, methods in document["webhooks"].items()}
-    return ", ".join(f"[{kind}]({url.removeprefix(settings.BASE_URL)})" for kind, url in urls.items())
+    links = (f"[{kind}]({url.removeprefix(settings.BASE_URL)})" for kind, url in urls.items())
+    return {"{schemas}": ", ".join(links), "{delivery_addresses}": _describe_source_addresses()}
 
 
 def _describe_source_addresses() -> str:

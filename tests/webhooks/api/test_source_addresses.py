@@ -7,7 +7,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from portal.developer_docs import guide
-from tests.config import described, starting
+from tests.config import described
 
 PATH = "/api/delivery-addresses.json"
 
@@ -45,16 +45,3 @@ class TestSourceAddresses:
 
     def test_are_read_only(self) -> None:
         assert Client(enforce_csrf_checks=True).post(PATH).status_code == 405
-
-    @pytest.mark.parametrize(
-        ("value", "reason"),
-        [
-            ("203.0.113.7, 2001:db8::/48", ""),
-            ("", ""),
-            ("nat.example", "holds IP addresses or networks"),
-            ("203.0.113.7/24", "holds IP addresses or networks"),
-        ],
-    )
-    def test_are_checked_at_the_start(self, value: str, reason: str) -> None:
-        refusal = starting.refusal(starting.PRODUCTION | {"WEBHOOK_SOURCE_ADDRESSES": value})
-        assert reason in refusal and bool(refusal) == bool(reason)
