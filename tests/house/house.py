@@ -63,7 +63,6 @@ PLAIN = {"models", "statements", "urls"}
 # Modules without a test file of their name, each with the test file that covers them.
 SHOWN_BY = {
     "checkout/api/responses.py": "config/openapi/test_schema.py",
-    "config/env.py": "config/test_settings.py",
     "config/lib/admin/lists.py": "portal/test_admin_pages.py",
     "config/lib/api/fields.py": "checkout/api/test_serializers.py",
     "config/lib/web/bodies.py": "journeys/test_bodies.py",
