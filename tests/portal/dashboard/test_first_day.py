@@ -26,9 +26,9 @@ client = stage.client_of(Role.OWNER)
 class TestHome:
     def test_starts_with_the_checklist_until_the_first_capture(self, client: Client, acme: Merchant) -> None:
         words = client.get("/portal").content.decode()
-        assert "Take your first payment" in words and "0 of 13 done" in words
-        assert "Practise 8 things that can go wrong" in words
-        assert "0 of 13 done" in client.get("/portal/checklist").content.decode(), "one number, one meaning"
+        assert "Take your first payment" in words and "0 of 14 done" in words
+        assert "Practise 9 things that can go wrong" in words
+        assert "0 of 14 done" in client.get("/portal/checklist").content.decode(), "one number, one meaning"
         assert "Nothing needs your attention" not in words and '<svg class="chart' not in words
         assert "4000 0025 0000 3155" in words and "/api/docs" in words
         assert "None yet" in words and "Shown once" not in words
