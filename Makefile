@@ -12,7 +12,7 @@ INSTALLED := .venv/.installed $(TRANSLATED)
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # The programs that the tests start, except Python: the command and its Debian package.
-TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli faketime:faketime node:nodejs npm:npm openssl:openssl
+TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli go:golang-go ruby:ruby faketime:faketime node:nodejs npm:npm openssl:openssl
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
 # Tests that run again through PgBouncer in transaction mode: of code that moves money, reports it, or waits for others.

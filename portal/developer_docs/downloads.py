@@ -16,7 +16,15 @@ from portal.developer_docs import quickstart
 from webhooks import receivers
 
 QUICK_STARTS, RECEIVERS = Path(quickstart.__file__).parent, Path(receivers.__file__).parent
-LANGUAGES = {".sh": "curl", ".py": "Python", ".mjs": "Node", ".ts": "TypeScript", ".php": "PHP"}
+LANGUAGES = {
+    ".sh": "curl",
+    ".py": "Python",
+    ".mjs": "Node",
+    ".ts": "TypeScript",
+    ".php": "PHP",
+    ".go": "Go",
+    ".rb": "Ruby",
+}
 KINDS = {".json": "application/json", ".py": "text/x-python; charset=utf-8"}
 RUN_BY = {
     ".sh": "bash {name}",
@@ -24,6 +32,8 @@ RUN_BY = {
     ".mjs": "node {name}",
     ".ts": "node {name}  # Node 22.18 or newer",
     ".php": "php {name}",
+    ".go": "go run {name}",
+    ".rb": "ruby {name}",
 }
 SERVED_BY = RUN_BY | {".php": "php -S 127.0.0.1:3000 {name}\nphp {name}  # in a second terminal: catches up"}
 FILES = {
@@ -37,8 +47,12 @@ FILES = {
     )
 }
 
+# The function catch_up of a receiver: in Python, in Ruby, and in the languages with braces.
 _CATCHES_UP = re.compile(
-    r"^def catch_up\(.*?(?=\n\n\n)|^(?://|/\*\*)[^\n]*\n(?:async )?function catchUp\(.*?^}", re.M | re.S
+    r"^def catch_up\(.*?(?=\n\n\n)"
+    r"|^# [^\n]*\ndef catch_up\n.*?^end"
+    r"|^(?://|/\*\*)[^\n]*\n(?:async function|function|func) catchUp\(.*?^}",
+    re.M | re.S,
 )
 
 

@@ -44,8 +44,9 @@ REFUSALS: dict[type[Exception], str] = {
 HERE = "portal_webhooks"
 # An example receiver has a function that checks a signature. These patterns match its first line, and its other
 # lines.
-CHECKS = re.compile(r"(def|function) verify\(")
+CHECKS = re.compile(r"(def|func|function) verify\(")
 FUNCTION_BODY = re.compile(r"$|\s|\{")
+FUNCTION_ENDS = ("}", "end")  # a function in Python has no such line
 END_QUESTION = Question(
     "Webhooks",
     "Remove the endpoint?",
@@ -73,6 +74,8 @@ RECEIVERS = {
     "node": ("receiver.mjs", "Node"),
     "typescript": ("receiver.ts", "TypeScript"),
     "php": ("receiver.php", "PHP"),
+    "go": ("receiver.go", "Go"),
+    "ruby": ("receiver.rb", "Ruby"),
 }
 
 
@@ -171,9 +174,9 @@ def _checking_function(name: str) -> str:
     """Return the source of the function that checks a signature, from the file of an example receiver."""
     lines = (Path(receivers.__file__).parent / name).read_text().splitlines()
     start = next(index for index, line in enumerate(lines) if CHECKS.match(line))
-    body = itertools.takewhile(FUNCTION_BODY.match, lines[start + 1 :])
-    function = "\n".join([lines[start], *body]).rstrip()
-    return function + "\n}" * (not name.endswith(".py"))
+    body = list(itertools.takewhile(FUNCTION_BODY.match, lines[start + 1 :]))
+    end = lines[start + 1 + len(body)]
+    return "\n".join([lines[start], *body, end if end in FUNCTION_ENDS else ""]).rstrip()
 
 
 def _subscription_of(membership: Membership) -> Subscription | None:

@@ -15,19 +15,21 @@ def test_a_download_equals_the_file(name: str) -> None:
     assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
 
 
-def test_there_are_five_quick_starts_and_four_receivers() -> None:
+def test_there_are_seven_quick_starts_and_six_receivers() -> None:
     assert [program.language for program in downloads.quick_starts()] == list(downloads.LANGUAGES.values())
     assert [program.language for program in downloads.receiver_programs()] == [
         "Python",
         "Node",
         "TypeScript",
         "PHP",
+        "Go",
+        "Ruby",
     ]
 
 
 def test_each_receiver_shows_how_it_catches_up() -> None:
     found = downloads.catch_up_parts()
-    assert [program.language for program in found] == ["Python", "Node", "TypeScript", "PHP"]
+    assert [program.language for program in found] == ["Python", "Node", "TypeScript", "PHP", "Go", "Ruby"]
     for program in found:
         assert "status=authorized" in program.code and "sort=updated_at" in program.code, program.name
         assert 15 < len(program.code.splitlines()) < 30 and "verify" not in program.code

@@ -84,12 +84,13 @@ def test_says_who_can_rotate_the_secret_and_send_a_test_event(acme: Merchant, ro
 
 
 class TestReceivers:
-    @pytest.mark.parametrize("language", ["python", "node", "typescript", "php"])
+    @pytest.mark.parametrize("language", ["python", "node", "typescript", "php", "go", "ruby"])
     def test_show_the_signature_check_and_link_to_the_whole_file(self, client: Client, language: str) -> None:
         page = client.get(f"/portal/webhooks?code={language}").content.decode()
         shown = page.split('class="code code-alone"', 1)[1].split("</pre>")[0]
         assert "verify(" in shown and "capture" not in shown and 10 < shown.count("\n") < 30
-        assert shown.rstrip()[-1] in "})]" or language == "python"
+        end = {"python": 'raise Refused("invalid_json")', "ruby": "end"}.get(language, "}")
+        assert html.unescape(shown).rstrip().splitlines()[-1].strip() == end
         assert "download it" in page and "The whole file" not in page
 
 

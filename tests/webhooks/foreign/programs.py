@@ -1,6 +1,6 @@
 """Runs the programs that merchants download, unchanged, each in its own process.
 
-TypeScript programs are checked and compiled first.
+Programs in TypeScript and Go are checked and compiled first.
 """
 
 import functools
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from config.local import children
 from tests.waiting import wait_for
+from tests.webhooks.foreign import go_builds
 
 ROOT = Path(__file__).resolve().parents[3]
 TYPESCRIPT = Path(__file__).with_name("node_modules")
@@ -32,6 +33,8 @@ COMMANDS = {
     ".mjs": ["node", "{file}"],
     ".ts": ["node", "{file}"],
     ".php": ["php", "-n", "{file}"],
+    ".go": ["{file}"],
+    ".rb": ["ruby", "-w", "{file}"],
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
@@ -134,6 +137,8 @@ def _bare() -> dict[str, str]:
 
 
 def _placed(program: Path, folder: Path) -> str:
+    if program.suffix == ".go":
+        return str(go_builds.build(program))
     if program.suffix != ".ts":
         shutil.copy(program, folder)
         return program.name
@@ -173,7 +178,7 @@ def stopped_clock(now: int | None) -> dict[str, str]:
 
     The dict is empty if `now` is None. The variables load a library from Debian's package faketime. The
     package's command `faketime` is not used: it runs the program as a child process, which survives when the
-    command is stopped.
+    command is stopped. The library has no effect on programs in Go: stopped_clock.go reads FAKETIME.
     """
     if now is None:
         return {}
