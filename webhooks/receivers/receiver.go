@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -39,10 +38,15 @@ type event struct {
 	Data     checkout
 }
 
+type page struct {
+	Checkouts  []checkout
+	NextCursor string `json:"next_cursor"`
+}
+
 type answer struct {
 	status int           // 0 if there was no answer
 	wait   time.Duration // before another try
-	text   []byte
+	text   string
 }
 
 var (
@@ -72,6 +76,20 @@ func ago(age time.Duration) string {
 	return now().Add(-age).UTC().Format("2006-01-02T15:04:05Z")
 }
 
+// check panics if a step has failed.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// try does some work, and returns the reason if it panics.
+func try(work func()) (failure any) {
+	defer func() { failure = recover() }()
+	work()
+	return nil
+}
+
 // verify returns the reason for a 400, or an empty string: the sender knows a secret.
 func verify(header string, body []byte) string {
 	given, isWhole := map[string][]string{}, true
@@ -88,9 +106,8 @@ func verify(header string, body []byte) string {
 	for _, secret := range secrets {
 		mac := hmac.New(sha256.New, []byte(secret))
 		fmt.Fprintf(mac, "%s.%s", times[0], body)
-		expected := []byte(fmt.Sprintf("%x", mac.Sum(nil)))
 		for _, signature := range signatures {
-			matches += subtle.ConstantTimeCompare([]byte(signature), expected)
+			matches += subtle.ConstantTimeCompare([]byte(signature), []byte(fmt.Sprintf("%x", mac.Sum(nil))))
 		}
 	}
 	sent, _ := strconv.ParseInt(times[0], 10, 64)
@@ -114,16 +131,14 @@ func call(ctx context.Context, method, path, body, bearer string) answer {
 	ctx, cancel := context.WithTimeout(ctx, 8*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, baseURL+path, strings.NewReader(body))
-	if err != nil {
-		return answer{0, time.Second, []byte(err.Error())}
-	}
+	check(err)
 	request.Header.Set("Content-Type", "application/json")
 	if bearer != "" {
 		request.Header.Set("Authorization", "Bearer "+bearer)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return answer{0, time.Second, []byte(err.Error())}
+		return answer{0, time.Second, err.Error()}
 	}
 	defer response.Body.Close()
 	text, _ := io.ReadAll(response.Body)
@@ -131,7 +146,7 @@ func call(ctx context.Context, method, path, body, bearer string) answer {
 	if err != nil {
 		seconds = 1
 	}
-	return answer{response.StatusCode, time.Duration(seconds) * time.Second, text}
+	return answer{response.StatusCode, time.Duration(seconds) * time.Second, string(text)}
 }
 
 // bearer returns the current token. A token is reused until shortly before it expires.
@@ -146,8 +161,10 @@ func bearer(ctx context.Context) string {
 	grant := map[string]string{"grant_type": "client_credentials", "client_id": clientID, "client_secret": clientSecret}
 	body, _ := json.Marshal(grant)
 	got := call(ctx, "POST", "/oauth/token", string(body), "")
-	if got.status == 200 && json.Unmarshal(got.text, &token) == nil {
+	if got.status == 200 && json.Unmarshal([]byte(got.text), &token) == nil {
 		token.until = now().Add((token.ExpiresIn - 60) * time.Second)
+	} else {
+		log.Printf("no token: %d %s", got.status, got.text)
 	}
 	return token.AccessToken
 }
@@ -165,124 +182,104 @@ func authorized(ctx context.Context, method, path, body string) answer {
 	return got
 }
 
-// tryCapture returns whether the money has moved, whether this is known, and how long to wait before another try.
-func tryCapture(ctx context.Context, checkout string) (hasMoved, isKnown bool, wait time.Duration) {
-	got := authorized(ctx, "POST", orders+"/"+checkout+"/capture", "{}")
-	isOver := strings.Contains(string(got.text), `"not_capturable"`)
-	return got.status == 200, got.status == 200 || isOver, got.wait
+func requestCapture(ctx context.Context, checkout string) answer {
+	return authorized(ctx, "POST", orders+"/"+checkout+"/capture", "{}")
 }
 
 // capture returns whether the money has moved. It takes at most 12 s: a webhook must be answered within 15 s.
-func capture(checkout string) (bool, error) {
+func capture(checkout string) bool {
 	end := time.Now().Add(12 * time.Second)
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	for {
-		hasMoved, isKnown, wait := tryCapture(ctx, checkout)
-		if isKnown {
-			return hasMoved, nil
+		got := requestCapture(ctx, checkout)
+		if got.status == 200 || strings.Contains(got.text, `"not_capturable"`) {
+			return got.status == 200 // if it is not capturable, the hold is over
 		}
-		if time.Until(end) < wait+time.Second {
-			return false, fmt.Errorf("%s is not captured yet", checkout)
+		if time.Until(end) < got.wait+time.Second {
+			panic(checkout + " is not captured yet")
 		}
-		time.Sleep(wait) // a second try is safe: the service captures only once
+		time.Sleep(got.wait) // a second try is safe: the service captures only once
 	}
 }
 
-// fulfil marks the order as paid. A second call changes nothing. Do slow work elsewhere.
-func fulfil(checkout string) error {
-	return os.WriteFile("paid/"+checkout, nil, 0o644)
+// fulfil marks the order as paid. A second call for the same order changes nothing. Do slow work elsewhere.
+func fulfil(checkout string) {
+	check(os.WriteFile("paid/"+checkout, nil, 0o644))
 }
 
-// list returns one page of checkouts, and the cursor of the next page.
-func list(query string) ([]checkout, string, error) {
-	var page struct {
-		Data struct {
-			Checkouts  []checkout
-			NextCursor string `json:"next_cursor"`
-		}
-	}
+func list(query string) page {
+	var found struct{ Data page }
 	got := authorized(context.Background(), "GET", orders+query, "")
 	if got.status != 200 {
-		return nil, "", errors.New("the list of checkouts is missing")
+		panic(got.text)
 	}
-	err := json.Unmarshal(got.text, &page)
-	return page.Data.Checkouts, page.Data.NextCursor, err
+	check(json.Unmarshal([]byte(got.text), &found))
+	return found.Data
 }
 
 // catchUp captures held checkouts, then fulfils those captured since the cursor. Store the cursor with your orders.
-func catchUp() error {
-	held, next, err := list("?status=authorized&limit=200")
-	for next != "" { // the newest come first, so the hold that ends soonest is on the last page
-		var page []checkout
-		page, next, err = list("?status=authorized&limit=200&cursor=" + next)
-		held = append(held, page...)
-	}
-	if err != nil {
-		return err
+func catchUp() {
+	found := list("?status=authorized&limit=200")
+	held := found.Checkouts
+	for found.NextCursor != "" { // the newest come first, so the hold that ends soonest is on the last page
+		found = list("?status=authorized&limit=200&cursor=" + found.NextCursor)
+		held = append(held, found.Checkouts...)
 	}
 	sort.Slice(held, func(i, j int) bool { return held[i].CaptureBefore < held[j].CaptureBefore })
 	for _, one := range held {
-		if one.PendingOperation != "" || one.AuthorizedAt > ago(10*time.Second) {
-			continue // its webhook captures it
-		}
-		if hasMoved, _, _ := tryCapture(context.Background(), one.UUID); hasMoved {
-			if err := fulfil(one.UUID); err != nil {
-				return err
-			}
+		isAtWork := one.PendingOperation != "" || one.AuthorizedAt > ago(10*time.Second) // its webhook captures it
+		if !isAtWork && requestCapture(context.Background(), one.UUID).status == 200 {
+			fulfil(one.UUID)
 		}
 	}
-	for {
+	for isFull := true; isFull; {
 		from := "updated_after=" + started
 		if cursor, err := os.ReadFile("cursor"); err == nil {
 			from = "cursor=" + string(cursor)
 		}
-		changed, next, err := list("?sort=updated_at&limit=200&" + from)
-		if err != nil {
-			return err
-		}
-		for _, one := range changed {
+		found = list("?sort=updated_at&limit=200&" + from)
+		for _, one := range found.Checkouts {
 			if one.Status == "captured" {
-				if err := fulfil(one.UUID); err != nil {
-					return err
-				}
+				fulfil(one.UUID)
 			}
 		}
-		err = os.WriteFile("cursor", []byte(next), 0o644)
-		if err != nil || len(changed) < 200 {
-			return err
+		check(os.WriteFile("cursor", []byte(found.NextCursor), 0o644))
+		isFull = len(found.Checkouts) == 200
+	}
+}
+
+func catchUpForEver() {
+	for range time.Tick(5 * time.Second) {
+		if failure := try(catchUp); failure != nil {
+			log.Print("could not catch up: ", failure)
 		}
 	}
 }
 
-func process(body []byte) error {
+func process(body []byte) {
 	var sent event
-	if err := json.Unmarshal(body, &sent); err != nil {
-		return err
-	}
+	check(json.Unmarshal(body, &sent))
 	marker := "seen/event-" + sent.ID
 	if _, err := os.Stat(marker); err == nil {
-		return nil // two deliveries can pass this check at the same time, which does no harm
+		return // two deliveries can pass this check at the same time, which does no harm
 	}
-	if sent.Type == "checkout.authorized" {
-		hasMoved, err := capture(sent.Data.UUID)
-		if err == nil && hasMoved {
-			err = fulfil(sent.Data.UUID)
-		}
-		if err != nil {
-			return err
-		}
+	if sent.Type == "checkout.authorized" && capture(sent.Data.UUID) {
+		fulfil(sent.Data.UUID)
 	}
-	return os.WriteFile(marker, nil, 0o644)
+	check(os.WriteFile(marker, nil, 0o644))
 }
 
 func receive(response http.ResponseWriter, request *http.Request) {
 	status, words := 200, "ok"
-	body, _ := io.ReadAll(io.LimitReader(request.Body, 1<<20))
+	body, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
+	if err != nil {
+		panic(http.ErrAbortHandler) // the body is incomplete: close the connection without an answer
+	}
 	if reason := verify(request.Header.Get("X-Service-Signature"), body); reason != "" {
 		status, words = 400, reason // the sender is unknown: do not store or log the body
-	} else if err := process(body); err != nil {
-		log.Print(err)
+	} else if failure := try(func() { process(body) }); failure != nil {
+		log.Print(failure)
 		status, words = 500, "send it again" // a 4xx would end the retries, and the hold would be lost
 	}
 	log.Printf("a delivery is answered %d %s", status, words)
@@ -292,17 +289,9 @@ func receive(response http.ResponseWriter, request *http.Request) {
 
 func main() {
 	for _, table := range []string{"seen", "paid"} { // in your service, use tables, each with a unique column
-		if err := os.MkdirAll(table, 0o755); err != nil {
-			log.Fatal(err)
-		}
+		check(os.MkdirAll(table, 0o755))
 	}
-	go func() {
-		for range time.Tick(5 * time.Second) {
-			if err := catchUp(); err != nil {
-				log.Print("could not catch up: ", err)
-			}
-		}
-	}()
+	go catchUpForEver()
 	port := os.Getenv("PORT")
 	if port == "" {
 		port = "3000"

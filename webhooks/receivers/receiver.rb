@@ -67,8 +67,10 @@ end
 def bearer
   TOKEN_LOCK.synchronize do
     if Time.now.to_i > TOKEN[:until]
-      _, token, = call('POST', '/oauth/token', { grant_type: 'client_credentials', **CLIENT }, 3)
-      TOKEN.update(value: token['access_token'], until: Time.now.to_i + token.fetch('expires_in') - 60)
+      status, token, = call('POST', '/oauth/token', { grant_type: 'client_credentials', **CLIENT }, 3)
+      raise "no token: #{token['error_description']}" if status != 200
+
+      TOKEN.update(value: token['access_token'], until: Time.now.to_i + token['expires_in'] - 60)
     end
     TOKEN[:value]
   end
@@ -163,18 +165,26 @@ def read_request(socket)
   [headers['x-service-signature'], socket.read(headers['content-length'].to_i.clamp(0, 1 << 20))]
 end
 
-def answer(socket)
-  status, words = 200, 'ok'
-  begin
-    receive(*Timeout.timeout(10) { read_request(socket) })
-  rescue Refused => e # the sender is unknown: do not store or log the body
-    status, words = 400, e.message
-  rescue StandardError => e
-    puts e.message
-    status, words = 500, 'send it again' # a 4xx would end the retries, and the hold would be lost
-  end
+# Return the status and the words of the answer to a delivery.
+def answer_to(header, body)
+  receive(header, body)
+  [200, 'ok']
+rescue Refused => e # the sender is unknown: do not store or log the body
+  [400, e.message]
+rescue StandardError => e
+  puts e.message
+  [500, 'send it again'] # a 4xx would end the retries, and the hold would be lost
+end
+
+def serve(socket)
+  request = Timeout.timeout(10) { read_request(socket) unless socket.eof? }
+  return unless request
+
+  status, words = answer_to(*request)
   puts "a delivery is answered #{status} #{words}"
   socket.write "HTTP/1.1 #{status} #{words}\r\nContent-Length: #{words.size}\r\nConnection: close\r\n\r\n#{words}"
+rescue StandardError => e
+  puts "a request broke off: #{e.message}"
 ensure
   socket.close
 end
@@ -184,4 +194,4 @@ FileUtils.mkdir_p(%w[seen paid]) # in your service, use tables, each with a uniq
 Thread.new { catch_up_for_ever }
 server = TCPServer.new('127.0.0.1', PORT)
 puts "listening on http://127.0.0.1:#{PORT}"
-loop { Thread.new(server.accept) { |socket| answer(socket) } }
+loop { Thread.new(server.accept) { |socket| serve(socket) } }

@@ -27,14 +27,14 @@ STRICT = (
     *("--strict", "--erasableSyntaxOnly", "--noUncheckedIndexedAccess", "--skipLibCheck", "--types", "node"),
     *("--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"),
 )
-# With the option -n, PHP ignores the machine's php.ini.
+# With the option -n, PHP ignores the machine's php.ini. With --disable-gems, Ruby has only its standard library.
 COMMANDS = {
     ".py": ["python3", "{file}"],
     ".mjs": ["node", "{file}"],
     ".ts": ["node", "{file}"],
     ".php": ["php", "-n", "{file}"],
     ".go": ["{file}"],
-    ".rb": ["ruby", "-w", "{file}"],
+    ".rb": ["ruby", "--disable-gems", "-w", "{file}"],
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
