@@ -233,7 +233,7 @@ func catchUp() {
 			fulfil(one.UUID)
 		}
 	}
-	for isFull := true; isFull; {
+	for isFull := true; isFull; isFull = len(found.Checkouts) == 200 {
 		from := "updated_after=" + started
 		if cursor, err := os.ReadFile("cursor"); err == nil {
 			from = "cursor=" + string(cursor)
@@ -245,7 +245,6 @@ func catchUp() {
 			}
 		}
 		check(os.WriteFile("cursor", []byte(found.NextCursor), 0o644))
-		isFull = len(found.Checkouts) == 200
 	}
 }
 

@@ -17,6 +17,13 @@ type object = map[string]any
 
 var headers = http.Header{"Content-Type": {"application/json"}}
 
+func setting(name string) string {
+	if os.Getenv(name) == "" {
+		log.Fatalf("Set %s (see Quick start in the documentation).", name)
+	}
+	return os.Getenv(name)
+}
+
 func check(err error) {
 	if err != nil {
 		log.Fatal(err)
@@ -29,7 +36,7 @@ func call(method, path string, body object) (answer object) {
 	if body != nil {
 		check(json.NewEncoder(&content).Encode(body))
 	}
-	request, err := http.NewRequest(method, os.Getenv("CHECKOUT_BASE_URL")+path, &content)
+	request, err := http.NewRequest(method, setting("CHECKOUT_BASE_URL")+path, &content)
 	check(err)
 	request.Header = headers
 	response, err := http.DefaultClient.Do(request)
@@ -43,54 +50,50 @@ func call(method, path string, body object) (answer object) {
 	return answer
 }
 
+// data returns what call returns as data.
+func data(method, path string, body object) object {
+	return call(method, path, body)["data"].(object)
+}
+
 func main() {
 	log.SetFlags(0) // no time before a message
-	needed := []string{"CHECKOUT_BASE_URL", "CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET"}
-	for _, name := range needed {
-		if os.Getenv(name) == "" {
-			log.Fatalf("Set %s (see Quick start in the documentation).", name)
-		}
-	}
+	setting("CHECKOUT_BASE_URL")
+	id, secret := setting("CHECKOUT_CLIENT_ID"), setting("CHECKOUT_CLIENT_SECRET")
 
 	// A token is valid for an hour: use it for all calls.
-	id, secret := os.Getenv("CHECKOUT_CLIENT_ID"), os.Getenv("CHECKOUT_CLIENT_SECRET")
-	grant := object{"grant_type": "client_credentials", "client_id": id, "client_secret": secret}
-	token := call("POST", "/oauth/token", grant)["access_token"]
-	headers.Set("Authorization", fmt.Sprint("Bearer ", token))
+	grant := object{"grant_type": "client_credentials", "client_id": id}
+	grant["client_secret"] = secret
+	token := call("POST", "/oauth/token", grant)["access_token"].(string)
+	headers.Set("Authorization", "Bearer "+token)
 
 	// An order. The key prevents a second order if you repeat the call.
 	orderID := fmt.Sprint("A-", time.Now().UnixNano())
-	item := object{
-		"item_ref": "standing", "name": "Standing ticket",
-		"quantity": 1, "unit_price": 2250, "currency": "GBP",
-	}
-	order := object{
-		"merchant_order_id": orderID, "total_amount": 2250, "currency": "GBP",
-		"items":      []object{item},
+	item := object{"item_ref": "standing", "name": "Standing ticket",
+		"quantity": 1, "unit_price": 2250, "currency": "GBP"}
+	order := object{"merchant_order_id": orderID, "items": []object{item},
+		"total_amount": 2250, "currency": "GBP",
 		"return_url": "https://shop.example/thanks",
-		"cancel_url": "https://shop.example/basket",
-	}
+		"cancel_url": "https://shop.example/basket"}
 	headers.Set("Idempotency-Key", orderID)
-	created := call("POST", "/api/merchant/v1/checkouts", order)["data"].(object)
-	headers.Del("Idempotency-Key") // the calls below can be repeated without a key
+	created := data("POST", "/api/merchant/v1/checkouts", order)
+	headers.Del("Idempotency-Key") // the next calls can be repeated without a key
 	uuid := created["checkout_uuid"].(string)
 	checkout := "/api/merchant/v1/checkouts/" + uuid
 	fmt.Println(created["status"], created["checkout_url"]) // send your customer there
 
 	// The customer pays. In the sandbox, this call pays for them.
 	// Or open the address and pay with 4242 4242 4242 4242.
-	paid := call("POST", "/api/sandbox/v1/checkouts/"+uuid+"/pay", object{})["data"].(object)
+	paid := data("POST", "/api/sandbox/v1/checkouts/"+uuid+"/pay", object{})
 	fmt.Println(paid["status"], "until", paid["capture_before"]) // capture by then
 
 	// Capture: after this answer the money has moved. Now fulfil the order.
-	fmt.Println(call("POST", checkout+"/capture", object{})["data"].(object)["status"])
+	fmt.Println(data("POST", checkout+"/capture", object{})["status"])
 
 	// Refund: accepted at once, settled a moment later.
 	call("POST", checkout+"/refund", object{"merchant_refund_ref": "R-" + orderID})
-	read := object{"status": "refunding"}
-	for read["status"] == "refunding" {
+	read := data("GET", checkout, nil)
+	for ; read["status"] == "refunding"; read = data("GET", checkout, nil) {
 		time.Sleep(time.Second)
-		read = call("GET", checkout, nil)["data"].(object)
 	}
 	fmt.Println(read["status"], read["refunded_amount"])
 }
