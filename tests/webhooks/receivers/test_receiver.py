@@ -15,7 +15,7 @@ from portal.developer_docs import downloads
 from tests.serving import Reply, serving
 from tests.waiting import wait_for
 from tests.webhooks import vectors
-from tests.webhooks.foreign import programs
+from tests.webhooks.foreign import go_builds, programs
 from tests.webhooks.foreign.programs import Running
 from webhooks import receivers, signing
 
@@ -294,6 +294,14 @@ def test_the_php_receiver_refuses_all_requests_without_a_secret(start: Start, ba
         assert running.post(*signed("one", signing.new_secret())).status == 500
         assert (bank.captures(), running.paid()) == ([], [])
         assert "Set SIGNING_SECRETS" in running.output()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stem", ["quickstart", "receiver"])
+def test_the_programs_in_go_have_no_finding_of_go_vet(stem: str) -> None:
+    program = downloads.FILES[f"{stem}.go"]
+    go_builds.build(program)  # makes the folder with Go's cache
+    assert go_builds.output(program.parent, "go", "vet", program.name) == ""
 
 
 @pytest.mark.rule("docs.quick_start")
