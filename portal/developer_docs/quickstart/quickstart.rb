@@ -19,7 +19,7 @@ def call(method, path, body = nil, more = {})
     http.send_request(method, uri, body&.to_json, HEADERS.merge(more))
   end
   abort "#{answer.code} #{answer.body}" unless answer.is_a?(Net::HTTPSuccess)
-  JSON.parse(answer.body)
+  answer.body.to_s.empty? ? {} : JSON.parse(answer.body)
 end
 
 # A token is valid for an hour: use it for all calls.
