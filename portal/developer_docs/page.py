@@ -1,6 +1,7 @@
 """The HTML of the documentation page, which shows the API's document to people."""
 
 import functools
+import re
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -12,6 +13,9 @@ from portal.developer_docs import chapters, downloads, guide, page_fields, page_
 from portal.developer_docs.causes import CAUSES
 from portal.developer_docs.page_fields import Row
 from portal.developer_docs.reference import ErrorCode, ReadReference, Reference, Schema
+
+# The line breaks and the indentation between two elements, which are a sixteenth of the page. Text in `pre` is kept.
+_INDENTATION = re.compile(r"(<pre\b.*?</pre>)|(?<=>)\s*\n\s*(?=<)", re.S)
 
 
 class SuccessAnswer(NamedTuple):
@@ -72,7 +76,8 @@ class Refusal(NamedTuple):
 @functools.cache
 def render_html(read_reference: ReadReference, *, is_known: bool) -> str:
     """Return the page's HTML. If `is_known`, it has placeholders for the names of a signed-in reader."""
-    return render_to_string("docs.html", _page_context(read_reference) | {"is_known": is_known})
+    html = render_to_string("docs.html", _page_context(read_reference) | {"is_known": is_known})
+    return _INDENTATION.sub(lambda match: match[1] or "\n", html)
 
 
 @Once

@@ -52,7 +52,7 @@ class TestPage:
             assert (
                 page_text.render_inline(cause.words) in told and page_text.render_inline(cause.remedy) in told
             )
-            assert f"&quot;code&quot;: &quot;{code}&quot;" in told
+            assert f'"code": "{code}"' in told
 
     @pytest.mark.rule("api.document", "api.error")
     def test_is_the_target_of_error_links(self, page: Page, api: Api) -> None:
