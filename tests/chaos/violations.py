@@ -22,7 +22,7 @@ WITH open AS (
   WHERE p.merchant_id = %s AND o.ended_at IS NULL
 )
 SELECT concat_ws(' ', checkout_uuid, kind, state, reason, attempts, 'attempts, next at', next_attempt_at)
-  FROM open WHERE NOT is_followed_for_a_day
+  FROM open WHERE NOT is_followed_for_a_day AND state <> 'needs_action' -- which waits for the payer
 UNION ALL
 SELECT concat(id, ' is ', status) FROM checkout_checkout
   WHERE merchant_id = %s AND (status = 'authorized' OR status = 'refunding'
@@ -104,7 +104,7 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
         if charge.payment not in owner:
             violations.append(f"the bank knows a payment {charge.payment} that we do not")
             continue
-        if charge.state in ("held", "challenged"):
+        if charge.state == "held":  # an open challenge ends after ten minutes
             violations.append(f"{owner[charge.payment]}: the bank still has a charge {charge.state}")
         borne[owner[charge.payment]] += charge.borne
         if charge.captures > 1:
