@@ -48,6 +48,10 @@ class TestQuery:
             message = refused(answer, 422, "validation_failed", None)["message"]
         assert message.startswith("The URL has too many query parameters. The call accepts ")
 
+    def test_of_a_method_that_the_path_lacks_does_not_change_the_refusal(self, api: Api) -> None:
+        answer = call(api, "TRACE", "/api/merchant/v1/events?colour=green")
+        refused(answer, 405, "method_not_allowed")
+
     def test_error_lists_the_accepted_parameters(self, api: Api) -> None:
         error = refused(api.get("webhooks/deliveries?page=2"), 422, "validation_failed", "page")
         assert "The call accepts limit, cursor, event_type, event_id, status." in error["message"]

@@ -31,7 +31,8 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        self.take_query(request)
+        if request.method in self.allowed_methods:  # any other method is 405, even with unknown parameters
+            self.take_query(request)
 
     def take_query(self, request: Request) -> None:
         """Read the query string into `query`. Raises ValidationError."""
