@@ -44,7 +44,7 @@ FEE = partial(drf.IntegerField, min_value=0, default=0, help_text="Reserved. Cur
 def available_actions_field(**options: Any) -> fields.List:
     """Return the field of the actions that are allowed now."""
     words = "The actions that the checkout allows now."
-    return fields.List(child=OpenChoice(ACTIONS), max_length=2, help_text=words, **options)
+    return fields.List(child=OpenChoice(ACTIONS), help_text=words, **options)
 
 
 class CreatedCheckoutOut(Out):

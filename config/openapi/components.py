@@ -33,8 +33,9 @@ PARAMETERS: Schema = {
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
-        "description": "Your own id for the call. If it does not match the pattern, the service makes one.",
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+        "description": "Your own id for the call: 1 to 64 letters, digits, `.`, `_` or `-`. The service replaces any "
+        "other value.",
+        "schema": {"type": "string"},
     },
     "IdempotencyKey": {
         "name": "Idempotency-Key",

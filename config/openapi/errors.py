@@ -33,7 +33,7 @@ class Sum(drf.IntegerField):
     """Minor units, as they were sent."""
 
 
-class ApiErrorDetailOut(drf.Serializer[Any]):
+class ErrorDetailOut(drf.Serializer[Any]):
     """One error of a field, or a fact that the caller needs to correct the request."""
 
     param = drf.CharField(
@@ -54,7 +54,7 @@ class ApiErrorDetailOut(drf.Serializer[Any]):
     )
 
 
-class ApiErrorBodyOut(drf.Serializer[Any]):
+class ErrorBodyOut(drf.Serializer[Any]):
     """The error and its remedy."""
 
     code = OpenChoice(
@@ -64,7 +64,7 @@ class ApiErrorBodyOut(drf.Serializer[Any]):
     message = drf.CharField(help_text="A sentence for a developer that says what to do.")
     param = drf.CharField(allow_null=True, help_text="The field at fault, such as `items[2].currency`.")
     details = drf.ListField(
-        child=ApiErrorDetailOut(),
+        child=ErrorDetailOut(),
         help_text="All field errors at once, the expected and actual amount, or the status and allowed "
         "actions.",
     )
@@ -74,10 +74,10 @@ class ApiErrorBodyOut(drf.Serializer[Any]):
     doc_url = drf.URLField(help_text="The description of this code in the documentation.")
 
 
-class ApiErrorOut(drf.Serializer[Any]):
+class ErrorEnvelopeOut(drf.Serializer[Any]):
     """The envelope of all errors of the merchant API (rule api.error)."""
 
-    error = ApiErrorBodyOut(help_text="The error and its remedy.")
+    error = ErrorBodyOut(help_text="The error and its remedy.")
 
 
 def error_codes() -> dict[str, ErrorCode]:
@@ -110,7 +110,7 @@ def error_responses(codes: Collection[str]) -> Schema:
 
 def _response_for(codes: list[str]) -> Schema:
     content = {
-        "schema": {"$ref": "#/components/schemas/ApiError"},
+        "schema": {"$ref": "#/components/schemas/ErrorEnvelope"},
         "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
     }
     return {

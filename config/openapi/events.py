@@ -58,6 +58,16 @@ SIGNATURE_HEADERS = {
 }
 
 
+_DELIVERY_RESPONSES: Schema = {
+    "2XX": {"description": "Delivered."},
+    "4XX": {
+        "description": "The attempt failed. After any other status than 408 and 429, the service no longer sends a "
+        "`checkout.authorized`."
+    },
+    "default": {
+        "description": "The attempt failed. The delivery log lists it, and the service can send the event again."
+    },
+}
 _NOTHING: Schema = {"type": "object", "description": "Not about a checkout."}
 SCHEMA_PATH = "/api/schema/events/{event_type}.json"
 UUIDS = ("X-Service-Event-Id", "webhook-id")
@@ -75,6 +85,20 @@ def webhooks() -> Schema:
     return {kind.value: {"post": _path_item_of(kind)} for kind in DATA}
 
 
+def callbacks() -> Schema:
+    """Return the callback of a subscription: the service posts any event to its `url`."""
+    delivery = {
+        "operationId": "receive_event",
+        "summary": "An event of the subscription",
+        "description": "The service posts each event to the `url` that you registered.",
+        "tags": ["Events"],
+        "security": [],
+        "requestBody": {"required": True, "content": components.json({"schema": reference_to("Event")})},
+        "responses": _DELIVERY_RESPONSES,
+    }
+    return {"event": {"{$request.body#/url}": {"post": delivery}}}
+
+
 def event_name(kind: EventType) -> str:
     """Return the name of an event's envelope in the document: `CheckoutAuthorizedEvent`."""
     return "".join(word.title() for word in re.split("[._]", kind.value)) + "Event"
@@ -82,7 +106,12 @@ def event_name(kind: EventType) -> str:
 
 def listed_event() -> Schema:
     """Return the schema of an event in the feed."""
-    names = [*(event_name(kind) for kind in DATA if kind != EventType.TEST), "WithheldEvent", "OtherEvent"]
+    names = (
+        event_name(EventType.AUTHORIZED),
+        event_name(EventType.VOIDED),
+        "ListedOptedInEvent",
+        "OtherEvent",
+    )
     return {"type": "object", "anyOf": list(map(reference_to, names))}
 
 
@@ -101,18 +130,22 @@ def schemas(registry: ComponentRegistry) -> Schema:
     }
     named = {event_name(kind): _envelope_schema(kind) for kind in DATA}
     return named | {
-        "WithheldEvent": _withheld_event_schema(),
+        "ListedOptedInEvent": _listed_opted_in_schema(),
         "OtherEvent": _other_event_schema(),
         "Event": any_of_them,
     }
 
 
-def _withheld_event_schema() -> Schema:
-    """Return the schema of a listed event whose personal data is withheld (rule events.personal)."""
+def _listed_opted_in_schema() -> Schema:
+    """Return the schema of a listed `marketing.opted_in`, whose personal data can be withheld.
+
+    Rule events.personal. The data is an object or null, because generators cannot write a property that is only null.
+    """
     envelope = _envelope_schema(EventType.OPTED_IN)
     why = "Null without the scope `customers:read`, and after deletion, a week after the delivery ended."
-    envelope["properties"]["data"] = {"type": "null", "description": why}
-    return envelope
+    nullable = {"oneOf": [reference_to("OptedInData"), {"type": "null"}], "description": why}
+    envelope["properties"]["data"] = nullable
+    return envelope | {"description": "The event in the feed. Its data can be withheld."}
 
 
 def _other_event_schema() -> Schema:
@@ -142,13 +175,7 @@ def _path_item_of(kind: EventType) -> Schema:
         },
         "parameters": [_header_parameter(name, text) for name, text in SIGNATURE_HEADERS.items()],
         "requestBody": {"required": True, "content": components.json(body)},
-        "responses": {
-            "2XX": {"description": "Delivered."},
-            "default": {
-                "description": "The attempt failed. The delivery log lists it, and the service can send the "
-                "event again."
-            },
-        },
+        "responses": _DELIVERY_RESPONSES,
     }
 
 

@@ -28,6 +28,7 @@ from portal.developer_docs.public_bodies import PublicBody, public_body, public_
 from portal.developer_docs.reference import WRAPPED, Reference
 
 Schema = dict[str, Any]
+SUBSCRIPTION = "/api/merchant/v1/webhooks/subscription"
 TABLES = {
     "Checkouts": checkout.api.schema.ENDPOINTS,
     "Webhooks": webhooks.api.schema.ENDPOINTS,
@@ -151,10 +152,11 @@ def complete_document(result: Schema, generator: SchemaGenerator, **_: Any) -> S
     Rule api.clients.
     """
     oauth.register(generator.registry)
-    components.register(generator.registry, errors.ApiErrorOut)
+    components.register(generator.registry, errors.ErrorEnvelopeOut)
     envelopes = events.schemas(generator.registry)
     result["paths"] = oauth.paths() | result["paths"]
     result["webhooks"] = events.webhooks()
+    result["paths"][SUBSCRIPTION]["post"]["callbacks"] = events.callbacks()
     parts = generator.registry.build({})
     own = envelopes | {"OtherData": events.OTHER_DATA} | _envelope_schemas(result["paths"])
     parts["schemas"] = _without_defaults(parts["schemas"]) | own
@@ -236,6 +238,7 @@ def document() -> Schema:
     schema["info"] |= {
         "description": guide.guide_text(schema),
         "contact": _support_contact(),
+        "license": {"name": "The merchant's agreement with the service", "url": settings.BASE_URL},
         "x-environment": settings.ENVIRONMENT,  # listen.py and mcp.py read this before they send a secret
     }
     schema["tags"] = [
@@ -245,12 +248,13 @@ def document() -> Schema:
 
 
 def _support_contact() -> Schema:
-    return {"name": "Support", "email": parseaddr(settings.SUPPORT_EMAIL)[1]}
+    address = parseaddr(settings.SUPPORT_EMAIL)[1]
+    return {"name": "Support", "email": address, "url": f"{settings.BASE_URL}/api/docs"}
 
 
 def _used_tags(schema: Schema) -> list[str]:
     paths = [*schema["paths"].values(), *schema["webhooks"].values()]
-    return list(dict.fromkeys(tag for methods in paths for call in methods.values() for tag in call["tags"]))
+    return sorted({tag for methods in paths for call in methods.values() for tag in call["tags"]})
 
 
 def reference() -> Reference:

@@ -84,7 +84,8 @@ def render_html(read_reference: ReadReference, *, is_known: bool) -> str:
 def _page_context(read_reference: ReadReference) -> dict[str, Any]:
     reference = read_reference()
     document = reference.document
-    groups = [_group_calls(reference, tag) for tag in document["tags"]]
+    used = {tag["name"] for tag in document["tags"]}
+    groups = [_group_calls(reference, name) for name in guide.TAGS if name in used]
     calls = [call for group in groups for call in group.calls]
     return {
         "title": document["info"]["title"],
@@ -105,17 +106,16 @@ def _page_context(read_reference: ReadReference) -> dict[str, Any]:
     }
 
 
-def _group_calls(reference: Reference, tag: Schema) -> Group:
+def _group_calls(reference: Reference, name: str) -> Group:
     places = {**reference.document["paths"], **reference.document["webhooks"]}
     calls = [
         _describe_call(reference, place, method.upper(), operation)
         for place, methods in places.items()
         for method, operation in methods.items()
-        if tag["name"] in operation["tags"]
+        if name in operation["tags"]
     ]
     order = reference.operations
     calls.sort(key=lambda call: order.index(call.anchor) if call.anchor in order else -1)
-    name = tag["name"]
     return Group(page_text.make_anchor(name), name, page_text.render_block(guide.TAGS[name], name), calls)
 
 

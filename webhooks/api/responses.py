@@ -43,7 +43,7 @@ class SubscriptionOut(Out):
     updated_at = UPDATED_AT()
 
 
-class NewSubscriptionOut(Out):
+class CreatedSubscriptionOut(Out):
     """A subscription that was just registered, with its secret."""
 
     url = URL(source="subscription.url")

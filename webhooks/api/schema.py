@@ -12,7 +12,7 @@ ENDPOINTS: DescribedOperations = {
         "you have lost the secret, rotate it.",
         {
             201: DescribedResponse(
-                "The subscription is new. Store its `signing_secret` now.", responses.NewSubscriptionOut
+                "The subscription is new. Store its `signing_secret` now.", responses.CreatedSubscriptionOut
             ),
             200: DescribedResponse(
                 "The subscription has changed. Its secret is the same and is not shown. If you lost it, "

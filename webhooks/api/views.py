@@ -61,7 +61,7 @@ class OneSubscription(ApiView):
             raise drf.ValidationError({"url": [str(refused)]}) from None
         if registered.signing_secret is None:
             return Response({"data": responses.SubscriptionOut.write(registered.subscription)})
-        return Response({"data": responses.NewSubscriptionOut.write(registered)}, status=201)
+        return Response({"data": responses.CreatedSubscriptionOut.write(registered)}, status=201)
 
     def delete(self, request: Request) -> Response:
         with transaction.atomic(durable=True):

@@ -26,8 +26,10 @@ _MISREAD_CHARACTERS = re.compile(
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
-# The API document's pattern for a text that is not blank and has no control characters.
-_PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
+# The API document's pattern for a text that is not blank and has no control characters. Generated clients use it in
+# the dialects of all languages, and PHP matches the bytes of UTF-8. It therefore has no look-ahead, no `\\u`, and
+# does not exclude the control characters from U+0080 on.
+_PRINTABLE = r"^[^\x00-\x1F\x7F]*[^\x00-\x1F\x7F\s][^\x00-\x1F\x7F]*$"
 MAX_AHEAD = timedelta(seconds=60)  # how far a caller's clock can be ahead of the service's clock
 Schema = dict[str, Any]  # the schema of a field in the API's document
 # Error texts that replace the library's texts in every field.
@@ -87,8 +89,8 @@ class Text(Field[str, Any, str, Any]):
 
     def schema(self) -> Schema:
         limits = {"minLength": self.minimum, "maxLength": self.maximum}
-        form = {"format": self.format} if self.format else {}
-        return {"type": "string", **limits, "pattern": _PRINTABLE, **form}
+        form = {"format": self.format} if self.format else {"pattern": _PRINTABLE}
+        return {"type": "string", **limits, **form}
 
 
 class Integer(Field[int, Any, int, Any]):

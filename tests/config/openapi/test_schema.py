@@ -72,7 +72,7 @@ class TestDocument:
 
     @pytest.mark.rule("api.error_codes")
     def test_names_every_error_code(self, document: dict[str, Any]) -> None:
-        named = document["components"]["schemas"]["ApiErrorBody"]["properties"]["code"]
+        named = document["components"]["schemas"]["ErrorBody"]["properties"]["code"]
         assert named["x-known-values"] == list(errors.ERRORS)
         assert set(document["components"]["examples"]) == set(errors.ERRORS) - {
             "not_found",

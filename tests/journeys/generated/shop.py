@@ -21,7 +21,6 @@ from merchant_checkout_service_client.api.webhooks import (
 )
 from merchant_checkout_service_client.models import (
     AdvanceRequest,
-    ApiError,
     CaptureRequest,
     CheckoutAuthorizedEvent,
     CheckoutRequest,
@@ -29,6 +28,7 @@ from merchant_checkout_service_client.models import (
     CreatedCheckoutResponse,
     CustomData,
     DeliveryLogResponse,
+    ErrorEnvelope,
     EventFeedResponse,
     ItemRequest,
     Metadata,
@@ -106,7 +106,7 @@ def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
 
 def refusal(client: AuthenticatedClient) -> str:
     refused = read_checkout.sync(uuid4(), client=client)
-    assert isinstance(refused, ApiError)
+    assert isinstance(refused, ErrorEnvelope)
     code: str = refused.error.code
     return code
 

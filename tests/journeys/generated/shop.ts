@@ -40,7 +40,7 @@ function ordered(): Schemas['CheckoutRequest'] {
 }
 
 // An answer's content; a refusal is thrown with its code.
-function held<Content>(answer: { data?: { data: Content }; error?: Schemas['ApiError'] }): Content {
+function held<Content>(answer: { data?: { data: Content }; error?: Schemas['ErrorEnvelope'] }): Content {
   if (answer.data) return answer.data.data
   throw new Error(`${answer.error?.error.code}: ${answer.error?.error.details[0]?.message}`)
 }
