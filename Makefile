@@ -11,10 +11,10 @@ INSTALLED := .venv/.installed $(TRANSLATED)
 # If the terminal closes or make is killed, make ends first. The program that it runs must end with it.
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-# The programs that the tests start, except Python: the command and its Debian package.
+# The programs that the tests start, except Python: the command, or a file of the package, and its Debian package.
 TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli go:golang-go ruby:ruby faketime:faketime node:nodejs npm:npm openssl:openssl
 MISSING = for tool in $(TOOLS); do \
-  command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
+  command -v "$${tool%:*}" >/dev/null 2>&1 || [ -e "$${tool%:*}" ] || printf ' %s' "$${tool\#\#*:}"; done
 # Tests that run again through PgBouncer in transaction mode: of code that moves money, reports it, or waits for others.
 POOLED := tests/checkout tests/payments tests/webhooks tests/hosted_page tests/races \
   $(patsubst %,tests/journeys/test_%.py,first_order payments processes webhooks)
@@ -46,6 +46,11 @@ test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for
 quick: $(INSTALLED) tools ## Run the faster half of the tests, in a minute (without a record of `make test`: those without a database)
 	@$(BIN)/python -m pytest -m "not long" --faster-half -n 2 --durations=0 --durations-min=9 $(ARGS)
 
+# Compilers and libraries of the generated API clients.
+CLIENTS := java:default-jre-headless go:golang-go /usr/share/gocode/src/golang.org/x/oauth2:golang-golang-x-oauth2-dev \
+  /usr/share/php/GuzzleHttp:php-guzzlehttp-guzzle /usr/share/doc/php-curl:php-curl \
+  /usr/share/doc/php-mbstring:php-mbstring ruby:ruby /usr/share/doc/ruby-typhoeus:ruby-typhoeus
+test-full nightly: TOOLS += $(CLIENTS)
 test-full nightly: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd envsubst:gettext-base
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run all tests, including the long ones
 	@$(BIN)/python -m pytest -n 3 $(ARGS)

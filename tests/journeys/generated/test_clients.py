@@ -8,13 +8,19 @@ from typing import Any
 import pytest
 
 from tests.journeys import polling
-from tests.journeys.generated import making, tomorrow
+from tests.journeys.generated import making, openapi_generator, tomorrow
 from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-SHOPS = {"Python": making.python_shop, "TypeScript": making.typescript_shop}
+SHOPS = {
+    "Python": making.python_shop,
+    "TypeScript": making.typescript_shop,
+    "Go": openapi_generator.go_shop,
+    "PHP": openapi_generator.php_shop,
+    "Ruby": openapi_generator.ruby_shop,
+}
 
 
 @pytest.fixture(scope="module", params=SHOPS)

@@ -19,6 +19,7 @@ WORDS = {
     ("type", "checkout.authorized"): "checkout.promised",
     ("event_type", "checkout.authorized"): "checkout.promised",
 }
+OWN = {"metadata"}  # the merchant's own data, to which the service never adds
 LISTS = {"available_actions": "split", "event_types": "checkout.promised"}
 
 
@@ -32,6 +33,8 @@ def changed(value: Any) -> Any:
 
 
 def _field(name: str, value: Any) -> Any:
+    if name in OWN:
+        return value
     if name in LISTS:
         return [*value, LISTS[name]]
     return WORDS.get((name, value), value) if isinstance(value, str) else changed(value)
