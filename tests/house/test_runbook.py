@@ -24,8 +24,8 @@ def test_each_anchor_is_of_one_heading() -> None:
 
 
 def test_writes_the_table_of_a_topic_that_has_none_yet() -> None:
-    bare = f"{runbook.CHAPTER}\n### SMS budgets\n\nWords.\n\n## Remedies\n"
-    told = runbook.written(bare)
-    assert runbook.written(told) == told
+    bare = f"{runbook.CHAPTER}\n### Budgets of texts\n\nWords.\n\n## Remedies\n"
+    text = runbook.written(bare)
+    assert runbook.written(text) == text
     for kind in (kinds.SMS_BUDGET_OF_MERCHANT, kinds.SMS_BUDGET_OF_ALL):
-        assert f"| `{kind.name}` | {kind.sentence} | {kind.what_to_do} | {kind.remedy} |\n" in told
+        assert f"| `{kind.name}` | {kind.sentence} | {kind.what_to_do} | {kind.remedy} |\n" in text
