@@ -15,7 +15,7 @@ from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from checkout import authorizations, cancellations, captures, creation, mate_shares, refunds, states
-from checkout.api import call_log, detailed_reads, idempotency, responses
+from checkout.api import call_log, detailed_reads, idempotency, responses, state_messages
 from checkout.models import Checkout
 from config import merchant_api
 from config.lib import clock, cursor, locks, strict_json
@@ -191,7 +191,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
         code = "service_unavailable"
     row, details = ERRORS[code], _details_of(exc) or _conflict_details(exc, code, context)
     param = details[0].get("param") if details else None
-    body = error_envelope(code, message=_specific_message(exc, details), details=details, param=param)
+    body = error_envelope(code, message=_specific_message(exc, code, details), details=details, param=param)
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
     response = Response(body, status=row.status, headers=error_headers(code) | later)
     if not getattr(context["view"], "is_recorded", False):
@@ -226,7 +226,7 @@ def error_headers(code: str) -> dict[str, str]:
     return extra
 
 
-def _specific_message(exc: Exception, details: list[dict[str, Any]]) -> str:
+def _specific_message(exc: Exception, code: str, details: list[dict[str, Any]]) -> str:
     """Return a message for this exception, or "" if the message in the error table is specific enough.
 
     The message names, for example, the invalid place in the JSON or the wrong field. This helps merchants who
@@ -245,7 +245,7 @@ def _specific_message(exc: Exception, details: list[dict[str, Any]]) -> str:
             first, *more = details
             named = f"{first['param']}: " if first["param"] else ""
             return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")
-    return ""
+    return state_messages.message_for(code, details[0].get("status", "")) if details else ""
 
 
 def _details_of(exc: Exception) -> list[dict[str, Any]]:
