@@ -10,8 +10,8 @@ MESSAGES: dict[str, dict[str, str]] = {
         Status.CREATED: "This checkout is not paid yet. Wait for the event checkout.authorized, then capture it.",
         Status.VOIDED: f"{_NEVER_TAKEN} Do not fulfil the order. Create a new checkout.",
         Status.EXPIRED: f"{_NEVER_PAID} Create a new one.",
-        Status.REFUNDING: "This checkout was captured, and a refund is in progress. Nothing is left to capture.",
-        Status.REFUNDED: "This checkout was captured and refunded. Nothing is left to capture.",
+        Status.REFUNDING: "This checkout was captured, and a refund is in progress. It cannot be captured again.",
+        Status.REFUNDED: "This checkout was captured and refunded. It cannot be captured again.",
     },
     "not_refundable": {
         Status.CREATED: "This checkout is not paid yet, so it cannot be refunded. Cancel it instead.",

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("api.conflict")]
     [
         ("created", "capture", "Wait for the event checkout.authorized"),
         ("voided", "capture", "Do not fulfil the order"),
-        ("refunded", "capture", "Nothing is left to capture"),
+        ("refunded", "capture", "cannot be captured again"),
         ("created", "refund", "Cancel it instead"),
         ("authorized", "refund", "Cancel it instead"),
         ("voided", "refund", "no money was taken"),
