@@ -148,6 +148,7 @@ class MovementAdmin(MoneyAdmin):
     list_select_related = ("payment__merchant",)
     search_fields = ("id", "payment", "operation", "dispute", "checkout_uuid", "reference")
     currency = "payment.currency"
+    listed_as = "Last recorded first"
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.posting", "transaction"),)
 

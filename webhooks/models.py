@@ -215,7 +215,9 @@ class Attempt(models.Model):
     )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    is_delivered = models.BooleanField(null=True, blank=True, help_text="Null while the attempt runs.")
+    is_delivered = models.BooleanField(
+        null=True, blank=True, help_text="Empty while the attempt is in progress."
+    )
     http_status = models.PositiveSmallIntegerField(null=True, blank=True)
     error_message = models.CharField(max_length=255, null=True, blank=True)
     duration_ms = models.PositiveIntegerField(null=True, blank=True)

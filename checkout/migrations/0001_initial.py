@@ -112,7 +112,7 @@ class Migration(migrations.Migration):
                 ('key', models.CharField(max_length=255)),
                 ('request_digest', models.CharField(max_length=64)),
                 ('checkout_uuid', models.UUIDField(blank=True, null=True)),
-                ('status', models.PositiveSmallIntegerField(blank=True, help_text='Null while it is in flight.', null=True)),
+                ('status', models.PositiveSmallIntegerField(blank=True, help_text='Empty while the call is in progress.', null=True)),
                 ('body', models.BinaryField(blank=True, null=True)),
                 ('created_at', models.DateTimeField()),
                 ('merchant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),

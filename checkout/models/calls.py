@@ -55,7 +55,9 @@ class IdempotencyKey(models.Model):
     key = models.CharField(max_length=255)
     request_digest = models.CharField(max_length=64)
     checkout_uuid = models.UUIDField(null=True, blank=True)
-    status = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Null while it is in flight.")
+    status = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Empty while the call is in progress."
+    )
     body = models.BinaryField(null=True, blank=True)
     created_at = models.DateTimeField()
 

@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                 ('card_last4', models.CharField(blank=True, max_length=4)),
                 ('card_fingerprint', models.CharField(blank=True, max_length=64)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('synced_at', models.DateTimeField(blank=True, help_text='When the list of the provider that was last recorded was requested.', null=True)),
+                ('synced_at', models.DateTimeField(blank=True, help_text='When the provider’s books were last read.', null=True)),
                 ('abandoned_at', models.DateTimeField(blank=True, help_text='When the payer continued with another card. A hold that is found later is voided.', null=True)),
                 ('is_live', models.GeneratedField(db_persist=True, expression=models.ExpressionWrapper(models.Q(('abandoned_at', None), ('status__in', ['authorizing', 'authorized', 'captured'])), output_field=models.BooleanField()), output_field=models.BooleanField())),
             ],

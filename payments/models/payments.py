@@ -59,7 +59,7 @@ class Payment(models.Model):
     card_fingerprint = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     synced_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the list of the provider that was last recorded was requested."
+        null=True, blank=True, help_text="When the provider’s books were last read."
     )
     abandoned_at = models.DateTimeField(
         null=True,

@@ -220,7 +220,7 @@ class Migration(migrations.Migration):
                 ('acted_at', models.DateTimeField(blank=True, help_text='When the sandbox had done its part.', null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('next_look_at', models.DateTimeField(blank=True, null=True)),
-                ('has_passed', models.BooleanField(blank=True, help_text='Null while it runs.', null=True)),
+                ('has_passed', models.BooleanField(blank=True, help_text='Empty while the case is in progress.', null=True)),
                 ('reason', models.CharField(blank=True, help_text='Why it failed.', max_length=400)),
                 ('evidence', models.JSONField(default=list)),
                 ('merchant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),

@@ -131,7 +131,7 @@ class Trial(models.Model):
     acted_at = models.DateTimeField(null=True, blank=True, help_text="When the sandbox had done its part.")
     ended_at = models.DateTimeField(null=True, blank=True)
     next_look_at = models.DateTimeField(null=True, blank=True)
-    has_passed = models.BooleanField(null=True, blank=True, help_text="Null while it runs.")
+    has_passed = models.BooleanField(null=True, blank=True, help_text="Empty while the case is in progress.")
     reason = models.CharField(max_length=400, blank=True, help_text="Why it failed.")
     evidence = models.JSONField(default=list)
 

@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
                         ('actor', models.CharField(blank=True, db_default='', default='', help_text='Who requested it.', max_length=60)),
                         ('started_at', models.DateTimeField()),
                         ('ended_at', models.DateTimeField(blank=True, null=True)),
-                        ('is_delivered', models.BooleanField(blank=True, help_text='Null while the attempt runs.', null=True)),
+                        ('is_delivered', models.BooleanField(blank=True, help_text='Empty while the attempt is in progress.', null=True)),
                         ('http_status', models.PositiveSmallIntegerField(blank=True, null=True)),
                         ('error_message', models.CharField(blank=True, max_length=255, null=True)),
                         ('duration_ms', models.PositiveIntegerField(blank=True, null=True)),

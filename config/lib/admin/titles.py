@@ -21,6 +21,7 @@ TITLES = {
     "is approved": "approved for personal data",
     "is live": "current payment",
     "is open": "waits for the provider",
+    "last sent at": "not sent after",
     "last4": "last digits",
     "merchant order id": "order ID",
     "merchant refund ref": "refund reference",
