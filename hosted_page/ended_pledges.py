@@ -82,10 +82,11 @@ def _is_ended_by_split(share: PaymentRequest, hold: Payment) -> bool:
     return is_released and (share.replaced_at is not None or share.status == ShareStatus.OPEN)
 
 
-def notice_for_lead(checkout: Checkout) -> dict[str, str] | None:
+def notice_for_lead(checkout: Checkout, *, has_link: bool = True) -> dict[str, str] | None:
     """Return the notice for a lead whose new split has ended pledges, None if all these mates are in again.
 
-    It says which holds are released, and whether the mates can take a share of the new split.
+    It says which holds are released, and whether the mates can take a share of the new split. If the page has
+    the link (`has_link`), it asks the lead to send the link again.
     """
     shares = shares_without_hold(checkout)
     open_shares = checkout.payment_requests.filter(status=ShareStatus.OPEN)
@@ -94,7 +95,7 @@ def notice_for_lead(checkout: Checkout) -> dict[str, str] | None:
     sentences = [
         _asked_again_sentence(asked),
         _released_sentence([share for share in shares if share not in asked]),
-        _("Please send the link again.") if asked else "",
+        _("Please send the link again.") if asked and has_link else "",
     ]
     words = " ".join(sentence for sentence in sentences if sentence)
     return {"title": _("You changed the split"), "words": words} if words else None

@@ -344,7 +344,8 @@ def _mates_money_sentence(
 def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Split) -> str:
     """Return the sentence that says where the mates' money is, or where it will go."""
     card = summary.card_in_words(checkout.payment, is_owner=True)
-    if borne.out and borne.yours:
+    covers_others = any(line.look == "mine" and not line.is_lead for line in all_lines)
+    if borne.out and borne.yours and not covers_others:
         words = _("Your own share is {yours}. When a mate pays, their share goes back to {card}.")
     elif borne.out:
         words = _("When a mate pays, their share goes back to {card}.")

@@ -96,7 +96,7 @@ def _page_context(request: HttpRequest, target: PaymentTarget, person: Customer)
     signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
     context = card_page.page_context(target, person) | signed_in
     is_changed = target.share is None and ended_pledges.CHANGED in request.GET
-    ended = ended_pledges.notice_for_lead(target.checkout) if is_changed else None
+    ended = ended_pledges.notice_for_lead(target.checkout, has_link=False) if is_changed else None
     if ended is not None:
         context["notice"] = {"tone": "move", "icon": "edit", "title": ended["title"], "text": ended["words"]}
     return context

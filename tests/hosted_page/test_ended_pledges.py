@@ -183,6 +183,11 @@ class TestTheLeadWhoChangesTheSplit:
         assert "Pay by card" in page and "You changed the split" in page
         assert "The hold on Finn’s card is released." in page and "link again" not in page
 
+    def test_is_not_asked_to_send_the_link_on_a_page_without_it(self, lead: Payer, finn: Mate) -> None:
+        page = after(lead, when="now", amount=["25", "30"])
+        assert "Pay by card" in page and "they can take the new share with the link" in page
+        assert "send the link again" not in page
+
     def test_does_not_read_that_a_mate_without_a_share_can_take_one(self, lead: Payer, finn: Mate) -> None:
         page = after(lead, name=["Bo", "Sam"])
         assert "The hold on Finn’s card is released." in page and "Please send" not in page

@@ -172,6 +172,14 @@ class TestAmountTheLeadCovers:
         assert sums(page) == ["£90.00", "£0.00", "£0.00"] and "came back to your card" not in text(page)
         assert page.count("You cover it") == 2 and "so this amount stays on your Visa ending 4242." in page
 
+    def test_is_not_called_their_own_share_if_it_includes_a_mates_share(
+        self, lead: Payer, finn: Mate, amy: PaymentRequest
+    ) -> None:
+        assert "Your own share is £40.00." in text(words(lead.get()))
+        mate_shares.cancel(amy.pk)
+        page = text(words(lead.get()))
+        assert "Your own share is" not in page and "When a mate pays, their share goes back to" in page
+
     def test_says_when_a_share_is_reimbursed(self, lead: Payer, finn: Mate, settings: Settings) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         mates.pay(finn.share)
