@@ -136,7 +136,8 @@ INVARIANTS = (
         WHERE card.borne + card.disputed < 0 AND card.borne + card.disputed < (
             SELECT coalesce(sum(m.amount), 0) FROM payments_movement m
             JOIN payments_operation o ON o.id = m.operation_id
-            WHERE m.payment_id = card.payment_id AND o.purpose = 'outside' AND o.resends_id IS NULL)""",  # noqa: S608
+            WHERE m.payment_id = card.payment_id AND o.purpose = 'outside'
+              AND o.resends_id IS NULL)""",  # noqa: S608 - built from constants only
     ),
     Invariant(
         kinds.LEDGER_CARD_STILL_BEARS,

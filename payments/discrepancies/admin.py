@@ -1,6 +1,6 @@
 """The admin of discrepancies: the list, and a page for each discrepancy, which explains its kind."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from django.contrib import admin, messages
@@ -102,23 +102,29 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     @admin.action(description="Close with a note", permissions=["write"])
     @confirmation.requires_confirmation(CLOSE)
     def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
-        for discrepancy in rows:
-            try:
-                reporting.close_discrepancy(discrepancy.pk, note=note, author=str(request.user))
-            except reporting.AlreadyClosed:
-                self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
-            else:
-                self.log_change(request, discrepancy, f"Closed: {note}")
-                self.message_user(request, f"Closed: {discrepancy}.")
+        for discrepancy in self._write_note(request, rows, reporting.close_discrepancy, note):
+            self.log_change(request, discrepancy, f"Closed: {note}")
+            self.message_user(request, f"Closed: {discrepancy}.")
 
     @admin.action(description="Add a note", permissions=["write"])
     @confirmation.requires_confirmation(ADD_NOTE)
     def add_note(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
+        for discrepancy in self._write_note(request, rows, reporting.add_note, note):
+            self.log_change(request, discrepancy, f"Noted: {note}")
+            self.message_user(request, f"Note added: {discrepancy}.")
+
+    def _write_note(
+        self,
+        request: HttpRequest,
+        rows: QuerySet[Discrepancy],
+        write: Callable[..., Discrepancy],
+        note: str,
+    ) -> Iterator[Discrepancy]:
+        """Write the note on each discrepancy, and yield those that were still open."""
         for discrepancy in rows:
             try:
-                reporting.add_note(discrepancy.pk, note=note, author=str(request.user))
+                write(discrepancy.pk, note=note, author=str(request.user))
             except reporting.AlreadyClosed:
                 self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
             else:
-                self.log_change(request, discrepancy, f"Noted: {note}")
-                self.message_user(request, f"Note added: {discrepancy}.")
+                yield discrepancy

@@ -17,12 +17,12 @@ class Posting(models.Model):
     """One line of the ledger. Append-only. The lines of a transaction sum to zero."""
 
     class Account(models.TextChoices):
-        # What the provider owes us.
+        # The provider owes us this money.
         PROVIDER = "provider", "Provider"
-        # What we owe the merchant, and the lead.
+        # We owe this money to the merchant, or to the lead.
         MERCHANT = "merchant", "Merchant"
         LEAD = "lead", "Lead"
-        # What moved outside this service.
+        # This money moved outside the service.
         OUTSIDE = "outside", "Outside"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
