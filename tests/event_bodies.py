@@ -10,11 +10,11 @@ from jsonschema_rs import Draft202012Validator
 import checkout.events
 from config.openapi import event_schemas
 from hosted_page.opt_in import consent
-from webhooks import outbox, testing
+from webhooks import endpoint_tests, outbox
 from webhooks.models import Event, EventType
 
 # The modules that emit the service's events.
-EMITTERS = (checkout.events, consent, testing)
+EMITTERS = (checkout.events, consent, endpoint_tests)
 
 
 @functools.cache

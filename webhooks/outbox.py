@@ -141,7 +141,7 @@ def _read_subscribers(events: Sequence[Event]) -> Sequence[_Subscriber]:
 def lease_first_attempts() -> Iterator[None]:
     """Lease the first attempts of the events that this thread writes in the block.
 
-    No sender can then claim these attempts. The caller makes them with `webhooks.testing`.
+    No sender can then claim these attempts. The caller makes them with `webhooks.endpoint_tests`.
     """
     before = _are_first_attempts_leased.set(True)
     try:

@@ -11,7 +11,7 @@ from hosted_page.sandbox import advancing
 from payments.cause import Cause
 from portal.trials.cases import Case
 from portal.trials.evidence import TrialEvidence
-from webhooks import outbox, resending, testing
+from webhooks import endpoint_tests, outbox, resending
 from webhooks.models import Delivery, EventType
 
 HOLD_OVER_SECONDS = 121  # a hold ends after 120 seconds
@@ -62,7 +62,7 @@ def _refuse_first(evidence: TrialEvidence) -> bool:
     delivery = _untried_delivery(evidence)
     if delivery is None:
         return False
-    testing.refuse_first_attempt(delivery.pk)
+    endpoint_tests.refuse_first_attempt(delivery.pk)
     return True
 
 
@@ -73,7 +73,7 @@ def _drop_first(evidence: TrialEvidence) -> bool:
     """
     delivery = _untried_delivery(evidence)
     if delivery is not None:
-        testing.drop_first_answer(delivery.pk)
+        endpoint_tests.drop_first_answer(delivery.pk)
         return True
     first_ended_at = evidence.authorized[0].ended_at if evidence.authorized else None
     if len(evidence.authorized) > 1 or first_ended_at is None or evidence.now - first_ended_at < RETRY_AFTER:
@@ -88,7 +88,7 @@ def _let_hold_lapse(evidence: TrialEvidence) -> bool:
         return False
     if evidence.checkout.status == Status.AUTHORIZED:
         advancing.advance(evidence.trial.merchant, evidence.checkout.pk, HOLD_OVER_SECONDS)
-    testing.send_first_attempt(delivery.pk)
+    endpoint_tests.send_first_attempt(delivery.pk)
     return True
 
 

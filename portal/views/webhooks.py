@@ -24,7 +24,7 @@ from portal.deliveries import log
 from portal.models import Membership
 from portal.orders import search
 from portal.pages import Question
-from webhooks import health, lookup, receivers, subscriptions, testing, url_check
+from webhooks import endpoint_tests, health, lookup, receivers, subscriptions, url_check
 from webhooks.models import Delivery, EventType, Subscription
 from webhooks.targets import TargetRefused
 from webhooks.url_check import CheckedUrl, TooManyChecks
@@ -39,7 +39,7 @@ REFUSALS: dict[type[Exception], str] = {
     TooManyChecks: "Too many addresses in a minute. Try again in a minute.",
     Busy: "We are checking other addresses just now. Save again in a moment.",
     subscriptions.SubscriptionNotFound: "Save an endpoint first: the test event needs somewhere to go.",
-    testing.TooManyTests: "Too many test events in an hour. Try again in an hour.",
+    endpoint_tests.TooManyTests: "Too many test events in an hour. Try again in an hour.",
 }
 HERE = "portal_webhooks"
 # An example receiver has a function that checks a signature. These patterns match its first line, and its other
@@ -327,9 +327,9 @@ def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Send a test event. The page then shows the response."""
     try:
         with transaction.atomic(durable=True):
-            event = testing.send_test_event(membership.merchant)
+            event = endpoint_tests.send_test_event(membership.merchant)
             audit.record(request, membership, "test_event_sent", event=str(event.pk))
-    except (subscriptions.SubscriptionNotFound, testing.TooManyTests) as refusal:
+    except (subscriptions.SubscriptionNotFound, endpoint_tests.TooManyTests) as refusal:
         pages.report_refusal(request, REFUSALS[type(refusal)])
         return redirect("portal_webhooks")
     return redirect(f"{reverse('portal_webhooks')}?tested={event.pk}#test")

@@ -21,7 +21,7 @@ from portal.trials.cases import CASES
 from tests import factories, mates
 from tests.conftest import Api
 from tests.portal import stage
-from webhooks import outbox, resending, subscriptions, testing
+from webhooks import endpoint_tests, outbox, resending, subscriptions
 from webhooks.models import Attempt, EventType
 
 pytestmark = pytest.mark.django_db
@@ -77,10 +77,10 @@ class TestChecklist:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         assert ticked_steps() == [True, True, *[False] * 5]
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
-        testing.send_test_event(acme)
+        endpoint_tests.send_test_event(acme)
         stage.deliver(acme, 500)
         assert ticked_steps()[2] is False
-        testing.send_test_event(acme)
+        endpoint_tests.send_test_event(acme)
         stage.deliver(acme, 204)
         assert ticked_steps()[2] is True
         stage.hold(Checkout.objects.get(pk=uuid))

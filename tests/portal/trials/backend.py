@@ -17,7 +17,7 @@ from portal.trials.cases import CASES
 from tests import factories
 from tests.conftest import Api
 from tests.portal import stage
-from webhooks import delivery, testing
+from webhooks import delivery, endpoint_tests
 from webhooks.models import Delivery, Subscription
 from webhooks.transport import Answer
 
@@ -84,7 +84,7 @@ def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
         status = backend.receive(orjson.loads(body))
         return Answer(status, None if status < 300 else f"HTTP {status}", "", 340)
 
-    monkeypatch.setattr(testing, "_await_answer", answered)
+    monkeypatch.setattr(endpoint_tests, "_await_answer", answered)
 
 
 def begin(merchant: Merchant, name: str, order: UUID | None = None) -> Trial:

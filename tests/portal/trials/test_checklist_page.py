@@ -14,7 +14,7 @@ from tests import factories
 from tests.conftest import Api
 from tests.portal import stage
 from tests.portal.trials import backend
-from webhooks import subscriptions, testing
+from webhooks import endpoint_tests, subscriptions
 from webhooks.models import Attempt
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +52,7 @@ class TestProgress:
     def test_names_a_case_as_next_once_the_steps_are_done(self, acme: Merchant, api: Api) -> None:
         assert checklist_page.checklist_with_cases(acme).next_case is None
         stage.saved(acme)
-        testing.send_test_event(acme)
+        endpoint_tests.send_test_event(acme)
         stage.deliver(acme, 200)
         stage.captured(acme)
         progress = checklist_page.Progress([], checklist_page.checklist_with_cases(acme).cases)
@@ -113,7 +113,7 @@ class TestProgress:
     def test_a_failed_run_overrides_real_traffic(self, acme: Merchant) -> None:
         stage.saved(acme)
         subscriptions.rotate(acme)
-        testing.send_test_event(acme)
+        endpoint_tests.send_test_event(acme)
         stage.deliver(acme, 200)
         end(backend.begin(acme, "rotate"), has_passed=False)
         (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "rotate"]
@@ -125,7 +125,7 @@ class TestProgress:
     def test_real_traffic_ticks_a_case_too(self, acme: Merchant) -> None:
         stage.saved(acme)
         subscriptions.rotate(acme)
-        testing.send_test_event(acme)
+        endpoint_tests.send_test_event(acme)
         stage.deliver(acme, 200)
         (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "rotate"]
         assert one.is_done and one.latest is None and one.ticked_at == Attempt.objects.get().started_at

@@ -16,7 +16,7 @@ from portal.views import webhooks
 from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
-from webhooks import delivery, outbox, subscriptions, testing
+from webhooks import delivery, endpoint_tests, outbox, subscriptions
 from webhooks.models import Event, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -226,11 +226,11 @@ class TestTestEvent:
         for merchant in (acme, rival):
             saved(merchant)
         for _ in range(60):
-            testing.send_test_event(acme)
+            endpoint_tests.send_test_event(acme)
         page = client.post("/portal/webhooks/test", follow=True).content.decode()
         assert "Too many test events in an hour. Try again in an hour." in page
         assert not AuditEntry.objects.filter(action="test_event_sent").exists()
-        testing.send_test_event(rival)
+        endpoint_tests.send_test_event(rival)
         assert Event.objects.count() == 61
 
     def test_needs_an_endpoint(self, client: Client) -> None:

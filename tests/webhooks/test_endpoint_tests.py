@@ -11,7 +11,7 @@ from payments.models import Merchant
 from tests import factories
 from tests.journeys import receiver
 from tests.portal import stage
-from webhooks import delivery, outbox, testing
+from webhooks import delivery, endpoint_tests, outbox
 from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.django_db
@@ -50,8 +50,8 @@ class TestFirstAttempts:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             found = leased_delivery(acme)
-            testing.drop_first_answer(found.pk)
-            testing.drop_first_answer(found.pk)
+            endpoint_tests.drop_first_answer(found.pk)
+            endpoint_tests.drop_first_answer(found.pk)
             (arrival,) = endpoint.arrivals
         assert arrival.attempt == 1 and arrival.event_id == str(found.event_id) and not endpoint.refused
         assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
@@ -59,12 +59,12 @@ class TestFirstAttempts:
     def test_block_the_sandbox_only_for_a_limited_time(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(testing, "DROPPED_AFTER", 0.3)
+        monkeypatch.setattr(endpoint_tests, "DROPPED_AFTER", 0.3)
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             endpoint.hang()
             found, begun = leased_delivery(acme), time.monotonic()
-            testing.drop_first_answer(found.pk)
+            endpoint_tests.drop_first_answer(found.pk)
             assert time.monotonic() - begun < 2
         assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
 
@@ -72,7 +72,7 @@ class TestFirstAttempts:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             found = leased_delivery(acme)
-            testing.send_first_attempt(found.pk)
+            endpoint_tests.send_first_attempt(found.pk)
         assert outcome(found) == ("delivered", 200, None)
 
     def test_are_sent_only_to_allowed_addresses(self, acme: Merchant, settings: object) -> None:
@@ -80,11 +80,11 @@ class TestFirstAttempts:
         found = leased_delivery(acme)
         subscription.url = "https://10.0.0.1/hooks"
         subscription.save()
-        testing.send_first_attempt(found.pk)
+        endpoint_tests.send_first_attempt(found.pk)
         assert outcome(found) == ("pending", None, "address not allowed")
 
     def test_record_why_no_server_was_reached(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
         found = leased_delivery(acme)
-        testing.drop_first_answer(found.pk)
+        endpoint_tests.drop_first_answer(found.pk)
         assert outcome(found) == ("pending", None, "could not connect")
