@@ -74,11 +74,11 @@ class KnownBrowser(models.Model):
 
 
 class SmsMessage(models.Model):
-    """An SMS message that waits to be sent or has ended.
+    """An SMS message: waiting to be sent, or ended.
 
     A message ends when it is sent, refused or out of date. Its number and its text are then deleted. The
-    other fields are kept, because the limits count them. The message with a sign-in code has the id of the
-    code. A message to a lead has the id of its notification (LeadNotification).
+    other fields are kept, because the limits count them. A message that carries a sign-in code has the id
+    of this code. A message to a lead has the id of its notification (LeadNotification).
     """
 
     class Kind(models.TextChoices):

@@ -307,7 +307,7 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 def _with_relations(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     rows = rows.select_related("merchant", "payment", "lead", "group_link")
-    # No page shows the lead's number, and reading it would cost time, because it is decrypted.
+    # No page shows the lead's number, and each read would cost the time to decrypt it.
     rows = rows.defer("lead__phone")
     return current_checkouts.with_read_at(prefills.with_locale(rows))
 

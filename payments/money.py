@@ -97,7 +97,7 @@ def parse(text: str, currency: str) -> int | None:
 
 
 def display(amount: int, currency: str) -> str:
-    """Return an amount of minor units formatted in the active language, with a true minus sign."""
+    """Return an amount of minor units formatted in the active language, with a true minus sign. Rule page.dates."""
     return _format_amount(amount, currency, _active_locale(), is_narrow=False)
 
 

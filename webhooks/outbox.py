@@ -106,7 +106,7 @@ class _Subscriber(NamedTuple):
     is_approved: bool  # the address is approved for personal data
 
     def wants(self, event_type: EventType) -> bool:
-        """Return whether events of this type are sent. `webhook.test` is always sent."""
+        """Return whether events of this type are sent. `webhook.test` is always sent. Rule subscription.filter."""
         return event_type == EventType.TEST or not {"*", event_type.value}.isdisjoint(self.event_types)
 
 

@@ -18,7 +18,7 @@ from payments import money
 
 @dataclass(frozen=True)
 class LastDay:
-    """When the links end, the unpaid amount, and the mates who have not paid.
+    """When the links expire, the unpaid amount, and the mates who have not paid.
 
     - `to_remind`: mates who can be reminded by text now
     - `reminded`: mates who got a text less than a day ago

@@ -88,8 +88,8 @@ def _customers_with_old_cards(before: datetime) -> QuerySet[Customer]:
 
 def _erase_person(person: Person, before: datetime) -> bool:
     try:
-        # The erasure is not recorded in the file. In a restored database, the person is old enough to be
-        # erased again by this task.
+        # The file does not need this erasure. After a restore, this task finds the person again, because their
+        # last order is old.
         erasure.erase(person, is_recorded=False, unless_ordered_since=before)
     except erasure.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)

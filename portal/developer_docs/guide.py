@@ -1,4 +1,4 @@
-"""The document's prose: guide.md and generators.md, with their tables filled in from the code."""
+"""The document's prose: guide.md and generators.md, with their tables filled in from the code. Rule docs.stripe."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Functions that turn text of the API's document into HTML."""
+"""Turn text from the OpenAPI document into HTML."""
 
 import json
 import re

@@ -69,7 +69,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 class PreviousPassword(models.Model):
-    """The hash of the current password or of an earlier password of a person (rule portal.passwords)."""
+    """The hash of a person's current or earlier password (rule portal.passwords)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="previous_passwords")

@@ -157,7 +157,7 @@ def _refund_sentence(order: Order, accepted: Change) -> str:
 
 
 def _refund_destination(order: Order) -> str:
-    """Return the destination of a refund: the name of the lead's card, or a text for all cards that paid."""
+    """Return where a refund goes: the name of the lead's card, or words such as "all cards that paid"."""
     payment = order.checkout.payment
     has_mate_paid = any(share.paid_at for share in order.shares)
     return card_of(payment) if payment and not has_mate_paid else "the cards that paid"

@@ -40,7 +40,7 @@ def _attempt_entries(order: Order) -> Iterator[Entry]:
 
 
 def will_be_sent(delivery: Delivery) -> bool:
-    """Return whether the delivery waits for its next attempt, and the event is still valid at that time."""
+    """Return True if the delivery has a next attempt and its event will still be valid at that time."""
     if delivery.status != Delivery.Status.PENDING or delivery.lease_token is not None:
         return False
     at, until = delivery.next_attempt_at, delivery.valid_until

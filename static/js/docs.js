@@ -50,7 +50,7 @@ function breakable(text) {
   return parts.flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part]));
 }
 
-// What is folded waits until it is opened.
+// Folded parts are drawn when they are opened (rule docs.folded).
 for (const code of document.querySelectorAll("pre > code")) if (!code.closest(".fold")) hang(code);
 for (const fold of document.querySelectorAll(".fold")) {
   const hangAll = () => fold.querySelectorAll("pre > code").forEach((code) => hang(code));

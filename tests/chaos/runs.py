@@ -116,7 +116,7 @@ class Chaos:
         return backend
 
     def _come_to_rest(self, merchant_uuid: str) -> list[str]:
-        """Wait until no work is left, at most RECOVERED_WITHIN seconds. Return the work that is left."""
+        """Wait up to RECOVERED_WITHIN seconds until all work is done. Return the work that is still open then."""
         end = time.monotonic() + RECOVERED_WITHIN
         left = ["everything"]
         while left and time.monotonic() < end:

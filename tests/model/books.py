@@ -80,7 +80,7 @@ class Outside(NamedTuple):
 
 
 class Chances(NamedTuple):
-    """How often each event can still happen. These limits make the number of states finite."""
+    """The number of times that each event can still happen. These limits make the number of states finite."""
 
     slow: int = 0  # a refund is accepted and stays pending
     fail: int = 0  # the provider refuses or fails a refund

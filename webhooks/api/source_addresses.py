@@ -16,7 +16,7 @@ NOT_PUBLISHED = (
 
 
 def message() -> str:
-    """Return a sentence or two about the list, also if it is empty."""
+    """Return one or two sentences about the list. They also explain an empty list."""
     return PUBLISHED if settings.WEBHOOK_SOURCE_ADDRESSES else NOT_PUBLISHED
 
 

@@ -1,4 +1,4 @@
 """Webhook receivers for merchants to copy, one per language, and signed vectors for any other language.
 
-Rule docs.receivers.
+Rules docs.receivers and docs.every_card.
 """

@@ -23,7 +23,7 @@ EMPTY_CELL = "–"
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
-# The words for the parts of the service and the people that cause a change, by the first part of `Cause.actor`.
+# The first part of `Cause.actor` (the person or process that made a change), and the words that the admin shows for it.
 ACTORS = {"client": "API client", "user": "Person", "customer": "Payer", "pump": "The service"}
 
 

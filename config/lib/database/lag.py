@@ -49,7 +49,7 @@ class _ReplicaState:
     answers = False  # whether the replica answered the last query
     # The samples that were not older than MAX_LAG_SECONDS when the primary last answered.
     recent: tuple[Sample, ...] = ()
-    # The replica has all changes that the primary had at this time on the process's clock.
+    # A time on the process's clock. The replica has every change that the primary had at that time.
     replayed_at = 0.0
     samples: deque[Sample] = deque(maxlen=MAX_SAMPLES)
     server = ""  # of the primary

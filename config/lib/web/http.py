@@ -75,7 +75,7 @@ async def _send_request(arguments: dict[str, Any], seconds: float, largest: int 
 
 
 async def _read_body(response: aiohttp.ClientResponse, largest: int | None) -> bytes:
-    """Return the body. Raises NoAnswer once more than `largest` bytes have arrived."""
+    """Return the body. Raises NoAnswer if it is longer than `largest` bytes."""
     if largest is None:
         return await response.read()
     body = bytearray()

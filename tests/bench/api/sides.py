@@ -103,7 +103,7 @@ def _fill(name: str, checkouts: int) -> Backend:
 
 
 def _refresh(name: str, lately: int) -> None:
-    """Add orders of the last hour, do the work of pumps and autovacuum, and print the database's size."""
+    """Create orders with times in the last hour, run the pumps and VACUUM, and print the size of the database."""
     now = clock.now()
     merchants = list(Merchant.objects.order_by("created_at").values_list("pk", flat=True))
     recent = Checkout.objects.filter(merchant__in=merchants, updated_at__gte=now - timedelta(hours=1)).count()

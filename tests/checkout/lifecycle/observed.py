@@ -120,7 +120,7 @@ def _check_captures() -> None:
 def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     """Assert that the ledger and the provider agree, and that no money was taken for unpaid checkouts.
 
-    Checkouts with an open capture or refund can differ, and held checkouts with an open fence. A fence is a
+    Checkouts with an open capture or refund can differ. So can held checkouts with an open fence. A fence is a
     void that is sent if a capture seems never to have arrived. It proves whether the capture has arrived.
     """
     taken: Counter[UUID] = Counter()

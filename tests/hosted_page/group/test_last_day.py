@@ -52,7 +52,7 @@ class TestTheReminderOffer:
         assert offer_text(words(lead.get())) == ""
         ends_in(hours=23, minutes=59)
         assert (
-            "£50.00 is not paid yet. You cover any share that is not paid before the links end."
+            "£50.00 is not paid yet. You cover any share that is not paid before the links expire."
             in offer_text(words(lead.get()))
         )
         assert "Remind 2 mates by text" in offer_text(words(lead.get()))
@@ -98,7 +98,7 @@ class TestATap:
         ends_in(hours=23)
         assert tap(lead, network) == {FINNS, AMYS}
         network.sent.clear()
-        hint = "You can send each mate one reminder a day. Already requested for: Finn and Amy."
+        hint = "You can send each mate one reminder a day. Reminder already requested for: Finn and Amy."
         assert hint in offer_text(words(lead.get()))
         assert tap(lead, network) == set()
 

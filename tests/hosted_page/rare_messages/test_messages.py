@@ -335,4 +335,4 @@ class TestTheGroupsLink:
 def test_a_form_without_a_valid_token(lea: Payer, language: str, shows: Callable[..., bool]) -> None:
     browser = Client(enforce_csrf_checks=True, headers={"accept-language": language})
     refused = browser.post(f"/pay/phone?id={lea.checkout.pk}", {"phone": PHONE})
-    assert refused.status_code == 403 and shows(refused, "This page is too old")
+    assert refused.status_code == 403 and shows(refused, "This page is out of date")

@@ -1,1 +1,1 @@
-"""A strict double of Stripe's API: a process with state, over HTTP, for tests of an adapter."""
+"""A strict double of Stripe's API for tests of an adapter. It keeps state and answers HTTP requests."""

@@ -63,7 +63,7 @@ def _book(peer: Peer, body: Body) -> Book:
 def _clear(peer: Peer, body: Body) -> None:
     """Reset the peer to its initial state.
 
-    `seed` determines the order of objects within a second, and the sizes of pages.
+    `seed` determines the sizes of pages, and the order of objects that were created in the same second.
     """
     for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial, peer.late, peer.pending):
         held.clear()

@@ -12,7 +12,7 @@ SEEDS = range(5)
 
 
 def make(stripe: StripeClient, count: int) -> list[str]:
-    """Create intents within a second, and return their ids."""
+    """Create intents that have the same second as their creation time, and return their ids."""
     return [stripe.v1.payment_intents.create({"amount": 1000, "currency": "usd"}).id for _ in range(count)]
 
 

@@ -140,8 +140,7 @@ class TestKeeping:
             2,
             3,
         )
-        # In two cases, the 408 is the answer to the request: if the connection is new, and if the 408 does
-        # not close the connection.
+        # A 408 on a new connection answers the request. So does a 408 that does not close the connection.
         assert posts(answering(TOO_LATE), count=1) == (["408"], 1, 1)
         waiting = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
         assert posts(first(answering(OK), answering(waiting))) == (["200", "408"], 1, 2)

@@ -1,4 +1,4 @@
-"""The sender for Twilio with Twilio's library, tested with a double that follows Twilio's reference."""
+"""Send text messages by Twilio's library to a double of Twilio's API."""
 
 import logging
 from collections.abc import Iterator
