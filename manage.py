@@ -6,6 +6,7 @@ from django.core.management import execute_from_command_line
 
 from config import version
 from config.local import environment
+from config.variables import startup
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -13,4 +14,5 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["version"]:  # Django prints its own version
         print(version.running_version())
     else:
+        startup.load_settings()
         execute_from_command_line(sys.argv)

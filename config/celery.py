@@ -15,7 +15,6 @@ import structlog
 from celery import Celery, Task, signals
 from celery.beat import PersistentScheduler
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
 from kombu.transport.redis import Channel
 from prometheus_client import Counter, Gauge
@@ -23,6 +22,7 @@ from prometheus_client import Counter, Gauge
 from config import startup_checks, version
 from config.lib.process import liveness, sampling
 from config.schedule import CALENDAR, DELIVER_DUE, FINISH_OPERATIONS, HOURLY, PUMPS
+from config.variables import startup
 from hosted_page.sms import senders
 from payments import restore_guard
 
@@ -40,6 +40,7 @@ class OpenTask(Task):
 
 
 app = Celery("checkout", task_cls=OpenTask)
+app.on_configure.connect(startup.load_settings)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["config.probes"]
 app.autodiscover_tasks()
@@ -124,19 +125,15 @@ def _check_database(signal: Any = None, **_: Any) -> None:
     Raises SystemExit, because Celery ignores any other error here.
     """
     version.announce("worker" if signal is signals.worker_init else "beat")
-    try:
+    with startup.refusals_printed():
         startup_checks.require_valid_database()
-    except ImproperlyConfigured as refused:
-        raise SystemExit(str(refused)) from None
 
 
 @signals.worker_init.connect
 def _check_sms_sender(**_: Any) -> None:
     """Exit if the SMS sender that the settings name cannot be created. Raises SystemExit."""
-    try:
+    with startup.refusals_printed():
         senders.require_sender()
-    except ImproperlyConfigured as refused:
-        raise SystemExit(str(refused)) from None
 
 
 @signals.worker_init.connect

@@ -18,8 +18,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 from django.conf import settings
 
+from config.variables import startup
+
+startup.load_settings()
 bind = "127.0.0.1:8000"
-workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
+workers = settings.WEB_CONCURRENCY or os.cpu_count() or 1
 worker_class = "config.gunicorn_worker.Worker"
 threads = 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
 preload_app = True  # a process that replaces a dead one starts at once, because the code is already loaded

@@ -1,17 +1,17 @@
 """All settings, in this order: environment, apps, request, database, people, API, Celery, mail, logs."""
 
-import re
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import phonenumbers
 from csp.constants import NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 
-from config import env, logs, openapi
-from config.lib.database import bounded_connection, json_numbers, partitions
+from config import logs, openapi
+from config.lib.database import bounded_connection, json_numbers
+from config.lib.web import origins
+from config.variables import connections, partners, reading
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -30,138 +30,71 @@ ENVIRONMENTS = {
     "sandbox": Environment(sandbox=True, loopback=False),
     "production": Environment(sandbox=False, loopback=False),
 }
-SANDBOX_PROVIDER = "payments.providers.sandbox.adapter.SandboxProvider"
-PAGE_SMS_SENDER = "hosted_page.sms.senders.page.PageSender"
-STRIPE_PROVIDER = "payments.providers.stripe.adapter.StripeProvider"
-TWILIO_SMS_SENDER = "hosted_page.sms.senders.twilio.TwilioSender"
 
-ENVIRONMENT = env.choice("ENVIRONMENT", set(ENVIRONMENTS))
+variables = reading.read(os.environ)
+ENVIRONMENT = variables.ENVIRONMENT
 SANDBOX, LOCAL = ENVIRONMENTS[ENVIRONMENT]
-BASE_URL = env.text("BASE_URL", "http://127.0.0.1:8000" if LOCAL else None).rstrip("/")
-PROVIDER = env.text("PROVIDER", SANDBOX_PROVIDER if SANDBOX else None)
-SMS_SENDER = env.text("SMS_SENDER", PAGE_SMS_SENDER if SANDBOX else None)
+BASE_URL = variables.BASE_URL
+PROVIDER = variables.PROVIDER
+SMS_SENDER = variables.SMS_SENDER
+PAGE_SMS_SENDER, TWILIO_SMS_SENDER = partners.PAGE_SMS_SENDER, partners.TWILIO_SMS_SENDER
+STRIPE_PROVIDER = partners.STRIPE_PROVIDER
 DEBUG = False
+FAIL_POINTS = variables.FAIL_POINTS  # the folder where tests put files that arm fail points
+WEBHOOK_LOOPBACK = variables.WEBHOOK_LOOPBACK  # allows webhooks over http and to this machine
 
-
-def _refuse(reason: str) -> None:
-    raise ImproperlyConfigured(f"ENVIRONMENT={ENVIRONMENT}: {reason}")
-
-
-if (PROVIDER == SANDBOX_PROVIDER) != SANDBOX:
-    _refuse("the sandbox bank and no other provider serves local and sandbox; production needs a real one.")
-if (SMS_SENDER == PAGE_SMS_SENDER) != SANDBOX:
-    _refuse("codes are shown on the page in local and sandbox alone; production needs a real SMS sender.")
-if not LOCAL and urlsplit(BASE_URL).scheme != "https":
-    _refuse("BASE_URL must be an https address.")
-if LOCAL and urlsplit(BASE_URL).hostname not in {"127.0.0.1", "localhost"}:
-    _refuse("local is bound to this machine: BASE_URL must be a loopback address.")
-
-FAIL_POINTS = env.optional("FAIL_POINTS")  # the folder where tests put files that arm fail points
-if FAIL_POINTS and not LOCAL:
-    _refuse("FAIL_POINTS is for tests on one machine.")
-
-WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # allows webhooks over http and to this machine
-if WEBHOOK_LOOPBACK and not LOCAL:
-    _refuse("WEBHOOK_LOOPBACK is only for local: webhooks go to public addresses.")
-
-SECRET_KEY = env.text("SECRET_KEY")
-SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # former keys, whose signatures are still accepted
-LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # for the digests by which the service finds rows
-LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # former keys, for rows with old digests
-FIELD_KEYS = env.words("FIELD_KEYS")
-if not FIELD_KEYS:
-    raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
-if not LOCAL and len(SECRET_KEY) < 50:
-    _refuse("SECRET_KEY must be 50 random characters or more.")
-if not LOCAL and not all(env.is_fernet_key(key) for key in FIELD_KEYS):
-    _refuse("FIELD_KEYS must be Fernet keys, comma-separated: 32 random bytes each, in URL-safe base64.")
-PORTAL_URL = env.with_localhost(BASE_URL)  # where people log in; passkeys work only at this address
-CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
-if not LOCAL and not re.fullmatch(r"https://[^/?#]+/pay", CHECKOUT_PAGE_URL):
-    _refuse("CHECKOUT_PAGE_URL must be an https address whose path is /pay.")
+SECRET_KEY = variables.SECRET_KEY
+SECRET_KEY_FALLBACKS = variables.SECRET_KEY_FALLBACKS  # former keys, whose signatures are still accepted
+LOOKUP_KEY = variables.LOOKUP_KEY or SECRET_KEY  # for the digests by which the service finds rows
+# Former keys, for rows with old digests. Without LOOKUP_KEY, SECRET_KEY made the digests.
+LOOKUP_KEY_FALLBACKS = variables.LOOKUP_KEY_FALLBACKS + ([] if variables.LOOKUP_KEY else SECRET_KEY_FALLBACKS)
+FIELD_KEYS = variables.FIELD_KEYS
+PORTAL_URL = origins.with_localhost(BASE_URL)  # where people log in
+CHECKOUT_PAGE_URL = variables.CHECKOUT_PAGE_URL or f"{BASE_URL}/pay"
 ALLOWED_HOSTS = [str(urlsplit(url).hostname) for url in (BASE_URL, CHECKOUT_PAGE_URL)]
-ALLOWED_HOSTS += env.words("ALLOWED_HOSTS")
-SHOP_PORT = env.integer("SHOP_PORT", 0) if LOCAL else 0  # port of the demo shop of `make run`
+ALLOWED_HOSTS += variables.ALLOWED_HOSTS
+SHOP_PORT = variables.SHOP_PORT if LOCAL else 0  # port of the demo shop of `make run`
 if LOCAL:
     ALLOWED_HOSTS += ["127.0.0.1", "localhost"]
 
 HOLD = timedelta(minutes=2)  # rule pay.held
-UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
+UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=variables.UNPAID_CHECKOUT_MINUTES)
 PAY_LINK_LIFETIME = timedelta(days=14)
-SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # empty: all countries
-if set(SMS_COUNTRIES) - phonenumbers.SUPPORTED_REGIONS:
-    _refuse("SMS_COUNTRIES holds countries' two letters, such as GB, comma-separated.")
-SMS_SENDER_IDS = env.pairs("SMS_SENDER_IDS")  # the sender that an SMS shows, by the recipient's country
-if set(SMS_SENDER_IDS) - phonenumbers.SUPPORTED_REGIONS:
-    _refuse(
-        "SMS_SENDER_IDS holds countries' two letters with a sender each, such as GB:Checkout,US:+15550100."
-    )
-_SENDER_ID = re.compile(r"\+[1-9][0-9]{6,14}|[0-9]{3,8}|(?=.*[A-Za-z])[A-Za-z0-9-]{1,11}")
-if not all(_SENDER_ID.fullmatch(sender) for sender in SMS_SENDER_IDS.values()):
-    _refuse(
-        "a sender in SMS_SENDER_IDS is a number such as +15550100, or 1 to 11 letters, digits and dashes."
-    )
-TWILIO_ACCOUNT_SID = TWILIO_AUTH_TOKEN = TWILIO_FROM = TWILIO_MESSAGING_SERVICE_SID = ""
-if SMS_SENDER == TWILIO_SMS_SENDER:
-    TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN = env.text("TWILIO_ACCOUNT_SID"), env.text("TWILIO_AUTH_TOKEN")
-    TWILIO_FROM = env.optional("TWILIO_FROM")
-    TWILIO_MESSAGING_SERVICE_SID = env.optional("TWILIO_MESSAGING_SERVICE_SID")
-    if not re.fullmatch(r"AC[0-9a-f]{32}", TWILIO_ACCOUNT_SID):
-        _refuse("TWILIO_ACCOUNT_SID is AC and 32 hexadecimal digits.")
-    if bool(TWILIO_FROM) == bool(TWILIO_MESSAGING_SERVICE_SID):
-        _refuse("set one of TWILIO_FROM and TWILIO_MESSAGING_SERVICE_SID.")
-    if TWILIO_FROM and not _SENDER_ID.fullmatch(TWILIO_FROM):
-        _refuse("TWILIO_FROM is a number such as +15550100, or 1 to 11 letters, digits and dashes.")
-    if TWILIO_MESSAGING_SERVICE_SID and not re.fullmatch(r"MG[0-9a-f]{32}", TWILIO_MESSAGING_SERVICE_SID):
-        _refuse("TWILIO_MESSAGING_SERVICE_SID is MG and 32 hexadecimal digits.")
-STRIPE_SECRET_KEY = STRIPE_PUBLISHABLE_KEY = ""  # rule provider.live_keys
-STRIPE_WEBHOOK_SECRETS: list[str] = []
-if PROVIDER == STRIPE_PROVIDER:
-    STRIPE_SECRET_KEY = env.text("STRIPE_SECRET_KEY")
-    STRIPE_PUBLISHABLE_KEY = env.text("STRIPE_PUBLISHABLE_KEY")
-    STRIPE_WEBHOOK_SECRETS = env.words("STRIPE_WEBHOOK_SECRET")  # during a rotation, also the old secret
-    if not re.fullmatch(r"[sr]k_live_\w+", STRIPE_SECRET_KEY, re.ASCII):
-        _refuse(
-            "STRIPE_SECRET_KEY is a live key, which begins with sk_live_ or rk_live_: a test key takes no money."
-        )
-    if not re.fullmatch(r"pk_live_\w+", STRIPE_PUBLISHABLE_KEY, re.ASCII):
-        _refuse("STRIPE_PUBLISHABLE_KEY is a live key, which begins with pk_live_.")
-    if not STRIPE_WEBHOOK_SECRETS or not all(key.startswith("whsec_") for key in STRIPE_WEBHOOK_SECRETS):
-        _refuse(
-            "STRIPE_WEBHOOK_SECRET is the signing secret of your webhook endpoint, which begins with whsec_."
-        )
+SMS_COUNTRIES = variables.SMS_COUNTRIES  # empty: all countries
+SMS_SENDER_IDS = variables.SMS_SENDER_IDS  # the sender that an SMS shows, by the recipient's country
+TWILIO_ACCOUNT_SID = variables.TWILIO_ACCOUNT_SID
+TWILIO_AUTH_TOKEN = variables.TWILIO_AUTH_TOKEN
+TWILIO_FROM = variables.TWILIO_FROM
+TWILIO_MESSAGING_SERVICE_SID = variables.TWILIO_MESSAGING_SERVICE_SID
+STRIPE_SECRET_KEY = variables.STRIPE_SECRET_KEY
+STRIPE_PUBLISHABLE_KEY = variables.STRIPE_PUBLISHABLE_KEY
+STRIPE_WEBHOOK_SECRETS = variables.STRIPE_WEBHOOK_SECRET  # during a rotation, also the old secret
 STRIPE_IS_LIVE = "_live_" in STRIPE_SECRET_KEY
-STRIPE_API = env.text("STRIPE_API", "https://api.stripe.com")
-STRIPE_SCRIPT = env.text("STRIPE_SCRIPT", "https://js.stripe.com/endive/stripe.js")
-SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker sends to the carrier at the same time
-SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages per day without a payment
-SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
-SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages a day to each range of 10,000 phone numbers
-# The delay between a mate's payment and the reimbursement of the lead's card. Rule reimburse.delay.
-REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
-SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
-SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
-# The numbers of threads of a process that can wait for the provider at the same time.
-PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)  # threads of a web process, for payers' requests
-CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)  # threads of a web process, for captures
-PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # threads per worker for each of three kinds of operations
-PASSWORD_SLOTS = env.integer("PASSWORD_SLOTS", 1)  # passwords that a process hashes at the same time
-WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
-WEBHOOK_SOURCE_ADDRESSES = env.networks("WEBHOOK_SOURCE_ADDRESSES")  # published to merchants
-WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
-API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
-if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
-    _refuse("API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS must be at least 7 days.")
-PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after a person's last order
-ERASURES_FILE = env.optional("ERASURES_FILE")  # a file outside the database that lists erased people
-DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # any new value after each restore of a snapshot
-METRICS_TOKEN = env.optional("METRICS_TOKEN")  # the bearer token for /metrics
-if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:
-    _refuse("METRICS_TOKEN must be 20 random characters or more.")
-SENTRY_DSN = env.optional("SENTRY_DSN")  # where errors are reported
-TRACES = bool(env.optional("OTEL_EXPORTER_OTLP_ENDPOINT"))  # OpenTelemetry reads its variables directly
-PROBE_HOST = env.text("PROBE_HOST", "127.0.0.1")
-PROBE_PORT = env.integer("PROBE_PORT", 0)  # the port where a worker or beat answers probes; 0: no probes
+STRIPE_API = variables.STRIPE_API
+STRIPE_SCRIPT = variables.STRIPE_SCRIPT
+SMS_SLOTS = variables.SMS_SLOTS
+SMS_MERCHANT_BUDGET = variables.SMS_MERCHANT_BUDGET
+SMS_TOTAL_BUDGET = variables.SMS_TOTAL_BUDGET
+SMS_RANGE_BUDGET = variables.SMS_RANGE_BUDGET
+REIMBURSEMENT_DELAY = timedelta(hours=variables.REIMBURSEMENT_HOURS)  # rule reimburse.delay
+SANDBOX_REFUND_SECONDS = variables.SANDBOX_REFUND_SECONDS
+SANDBOX_KEY_SECONDS = variables.SANDBOX_KEY_SECONDS
+PROVIDER_SLOTS = variables.PROVIDER_SLOTS
+CAPTURE_SLOTS = variables.CAPTURE_SLOTS
+PUMP_SLOTS = variables.PUMP_SLOTS
+PASSWORD_SLOTS = variables.PASSWORD_SLOTS
+WEB_CONCURRENCY = variables.WEB_CONCURRENCY  # web processes; 0: one for each core
+WEBHOOK_SLOTS = variables.WEBHOOK_SLOTS
+WEBHOOK_SOURCE_ADDRESSES = variables.WEBHOOK_SOURCE_ADDRESSES
+WEBHOOK_RETENTION = timedelta(days=variables.WEBHOOK_RETENTION_DAYS)
+API_CALL_RETENTION = timedelta(days=variables.API_CALL_RETENTION_DAYS)
+PERSON_RETENTION = timedelta(days=variables.PERSON_RETENTION_DAYS)  # after a person's last order
+ERASURES_FILE = variables.ERASURES_FILE
+DATABASE_RESTORED = variables.DATABASE_RESTORED
+METRICS_TOKEN = variables.METRICS_TOKEN
+SENTRY_DSN = variables.SENTRY_DSN
+TRACES = bool(variables.OTEL_EXPORTER_OTLP_ENDPOINT)  # OpenTelemetry reads its variables directly
+PROBE_HOST, PROBE_PORT = variables.PROBE_HOST, variables.PROBE_PORT
 
 # --- Apps ------------------------------------------------------------------------------------------------
 
@@ -257,7 +190,7 @@ CONTENT_SECURITY_POLICY = {  # rule secret.csp
 }
 SECURE_SSL_REDIRECT = not LOCAL
 SECURE_REDIRECT_EXEMPT = [r"^(livez|readyz|metrics)$"]  # probes use http and the IP address
-TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
+TRUSTED_PROXY_COUNT = variables.TRUSTED_PROXY_COUNT
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
@@ -279,12 +212,12 @@ STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.stat
 
 # --- Database --------------------------------------------------------------------------------------------
 
-_DATABASE = env.database("DATABASE_URL")
-_POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: no pool, each thread opens a connection when it needs one
+_DATABASE = connections.connection_settings(variables.DATABASE_URL)
+_POOL_SIZE = variables.DATABASE_POOL  # 0: no pool, each thread opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
 # PostgreSQL then keeps a statement's plan after its fifth use in a connection, which halves its CPU time.
 # Turn this off for a transaction pooler that does not support prepared statements.
-_IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
+_IS_PREPARED = variables.DATABASE_PREPARE
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 json_numbers.parse_large_numbers_as_floats()
 DATABASES = {
@@ -296,7 +229,7 @@ DATABASES = {
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
 }
-_REPLICA = env.database("DATABASE_REPLICA_URL") if env.optional("DATABASE_REPLICA_URL") else {}
+_REPLICA = connections.connection_settings(variables.DATABASE_REPLICA_URL)
 if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica reads there
     DATABASES["replica"] = {
         **_REPLICA,
@@ -315,7 +248,7 @@ if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica
         },
     }
 # The role of `migrate`, if the service's own role does not own the tables.
-DATABASE_OWNER = env.database("DATABASE_OWNER_URL") if env.optional("DATABASE_OWNER_URL") else {}
+DATABASE_OWNER = connections.connection_settings(variables.DATABASE_OWNER_URL)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}}
 USE_TZ = True
@@ -371,9 +304,7 @@ SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds after the last request, and in total
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
-SECOND_FACTOR_REQUIRED = env.boolean("SECOND_FACTOR_REQUIRED", not LOCAL)  # for every person
-if not LOCAL and not SECOND_FACTOR_REQUIRED:
-    _refuse("SECOND_FACTOR_REQUIRED can only be false in local. Remove it from the environment.")
+SECOND_FACTOR_REQUIRED = variables.SECOND_FACTOR_REQUIRED  # for every person
 MFA_ADAPTER = "portal.accounts.login.MfaAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by an emailed link, which proves their address
 MFA_FORMS = {
@@ -387,8 +318,8 @@ MFA_WEBAUTHN_USER_VERIFICATION = "required"  # makes a passkey count as two fact
 MFA_RATE_LIMITS = False  # portal.accounts.login_limits counts instead, as for passwords
 MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
 MFA_TOTP_TOLERANCE = 1  # steps of half a minute by which a phone's clock can be wrong
-LIVE_PORTAL_URL = env.optional("LIVE_PORTAL_URL")  # address of the other environment's portal
-SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
+LIVE_PORTAL_URL = variables.LIVE_PORTAL_URL  # address of the other environment's portal
+SANDBOX_PORTAL_URL = variables.SANDBOX_PORTAL_URL
 
 # --- API -------------------------------------------------------------------------------------------------
 
@@ -427,14 +358,14 @@ OAUTH2_PROVIDER = {
     "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
 }
 LIMITS = {  # rules limit.buckets, limit.test_events, token.failures
-    "reads": env.text("LIMIT_READS", "100/second"),
-    "creates": env.text("LIMIT_CREATES", "50/second"),
-    "verbs": env.text("LIMIT_VERBS", "100/second"),  # capture and cancel
-    "url_checks": env.text("LIMIT_URL_CHECKS", "30/minute"),  # checks of a merchant's webhook address
+    "reads": variables.LIMIT_READS,
+    "creates": variables.LIMIT_CREATES,
+    "verbs": variables.LIMIT_VERBS,  # capture and cancel
+    "url_checks": variables.LIMIT_URL_CHECKS,  # checks of a merchant's webhook address
     "test_events": "60/hour",  # per merchant: each one is a POST to the merchant's endpoint
     "csp_reports": "30/minute",  # per network: each one is a browser's request with up to 20 reports
     "refusals_listed": "10/minute",  # entries per key and error code in the portal's log of requests
-    "token_failures": env.text("LIMIT_TOKEN_FAILURES", "20/minute"),
+    "token_failures": variables.LIMIT_TOKEN_FAILURES,
 }
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["config.merchant_api.BearerAuthentication"],
@@ -453,9 +384,7 @@ SPECTACULAR_SETTINGS = openapi.settings(BASE_URL)
 
 # --- Celery ----------------------------------------------------------------------------------------------
 
-REDIS_URL = env.text("REDIS_URL")
-if not LOCAL and REDIS_URL.startswith("rediss://") and "ssl_cert_reqs=required" not in REDIS_URL:
-    _refuse("REDIS_URL must say ?ssl_cert_reqs=required: else rediss:// would trust any server that answers.")
+REDIS_URL = variables.REDIS_URL
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "max_retries": 1,
@@ -485,15 +414,15 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 
 EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if LOCAL else 'smtp'}.EmailBackend"
 EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # in the environment local, e-mails are only written to files
-EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
-EMAIL_PORT = env.integer("EMAIL_PORT", 587)
-EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")
-EMAIL_HOST_PASSWORD = env.optional("EMAIL_HOST_PASSWORD")
-EMAIL_USE_TLS = env.boolean("EMAIL_USE_TLS", True)
+EMAIL_HOST = variables.EMAIL_HOST
+EMAIL_PORT = variables.EMAIL_PORT
+EMAIL_HOST_USER = variables.EMAIL_HOST_USER
+EMAIL_HOST_PASSWORD = variables.EMAIL_HOST_PASSWORD
+EMAIL_USE_TLS = variables.EMAIL_USE_TLS
 EMAIL_TIMEOUT = 5  # seconds to wait for each response of the mail server
-DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "checkout@localhost")
-OPERATORS = env.words("OPERATORS", "operators@localhost" if LOCAL else "")
-SUPPORT_EMAIL = env.text("SUPPORT_EMAIL", [*OPERATORS, DEFAULT_FROM_EMAIL][0])  # merchants write there
+DEFAULT_FROM_EMAIL = variables.DEFAULT_FROM_EMAIL
+OPERATORS = variables.OPERATORS
+SUPPORT_EMAIL = variables.SUPPORT_EMAIL or [*OPERATORS, DEFAULT_FROM_EMAIL][0]  # merchants write there
 
 # --- Logs: config/logs.py -----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from django.urls import get_resolver
 
 from config import startup_checks, version
 from config.lib.web.bodies import CountedBodies
+from config.variables import startup
 from hosted_page.sms import senders
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -18,8 +19,9 @@ application = CountedBodies(
     larger={settings.LOGO_PATH: settings.LARGEST_UPLOAD},
 )
 version.announce("web")
-startup_checks.require_valid_database()
-senders.require_sender()
+with startup.refusals_printed():
+    startup_checks.require_valid_database()
+    senders.require_sender()
 # Import the views now, so that the first request of a process does not wait for the import.
 list(get_resolver().url_patterns)
 gc.collect()

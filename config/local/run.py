@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from config import env
+from config.lib.web import origins
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
@@ -212,8 +212,8 @@ def _announce_addresses(variables: Mapping[str, str], credentials: Mapping[str, 
     known = {
         **credentials,
         "base_url": base_url,
-        "portal_url": f"{env.with_localhost(base_url)}/portal",
-        "admin_url": f"{env.with_localhost(base_url)}/admin/",
+        "portal_url": f"{origins.with_localhost(base_url)}/portal",
+        "admin_url": f"{origins.with_localhost(base_url)}/admin/",
         "shop_url": f"http://127.0.0.1:{variables['SHOP_PORT']}",
     }
     rows = [

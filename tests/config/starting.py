@@ -19,6 +19,7 @@ PRODUCTION = {
     "STRIPE_PUBLISHABLE_KEY": "pk_live_0aZ",
     "STRIPE_WEBHOOK_SECRET": "whsec_0aZ",
     "SMS_SENDER": "adapter.of.production.Sender",
+    "ERASURES_FILE": "/var/lib/checkout/kept/erasures",
 }
 CLEARED = dict.fromkeys(("BASE_URL", "PROVIDER", "SMS_SENDER", "CHECKOUT_PAGE_URL"), "")
 

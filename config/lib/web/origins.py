@@ -21,6 +21,11 @@ def split_url(url: str) -> SplitResult:
     return urlsplit(url)
 
 
+def with_localhost(url: str) -> str:
+    """Replace 127.0.0.1 by `localhost` in a URL, because passkeys do not work with IP addresses."""
+    return url.replace("//127.0.0.1", "//localhost", 1)
+
+
 @lru_cache(1024)  # all pages of a shop need the same origins
 def origin_of(url: str) -> str:
     """Return `scheme://host`, with `:port` if the URL has one, or "" if the host is invalid in DNS."""

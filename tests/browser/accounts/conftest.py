@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Page
 
-from config import env
+from config.lib.web import origins
 from tests.browser.accounts.owner import Owner
 from tests.browser.test_gallery import SHOTS
 from tests.journeys.service import Service
@@ -21,5 +21,5 @@ def owner(service: Service, open_page: Callable[..., Page], request: pytest.Fixt
     email = f"owner-{uuid4().hex}@acme.example"
     made = json.loads(service.command("create_merchant", "Acme Tickets", "--email", email, "--json"))
     return Owner(
-        open_page(), env.with_localhost(service.base_url), email, made["portal_password"], request.param
+        open_page(), origins.with_localhost(service.base_url), email, made["portal_password"], request.param
     )

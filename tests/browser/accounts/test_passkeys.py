@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Page, expect
 
-from config import env
+from config.lib.web import origins
 from tests.browser.accounts.device import Device
 from tests.browser.accounts.owner import Owner
 from tests.journeys.service import Service
@@ -102,7 +102,7 @@ def test_without_javascript_an_authenticator_app_works_and_passkeys_are_explaine
 ) -> None:
     merchant = service.new_merchant()
     page = open_page(java_script_enabled=False)
-    there = env.with_localhost(service.base_url)
+    there = origins.with_localhost(service.base_url)
     page.goto(f"{there}/accounts/login/")
     expect(page.get_by_text("A passkey needs a browser with JavaScript.")).to_be_visible()
     expect(page.locator("button", has_text="passkey")).to_be_hidden()
@@ -120,7 +120,7 @@ def test_an_operator_acts_with_a_passkey(service: Service, open_page: Callable[.
     made = f"from portal.models import User; User.objects.create_superuser({email!r}, {password!r})"
     service.command("shell", "--command", made)
     merchant = service.new_merchant(f"Stopped {uuid4().hex[:8]}")
-    there = env.with_localhost(service.base_url)
+    there = origins.with_localhost(service.base_url)
     olga = Owner(open_page(), there, email, password, ())
     Device(olga.page)
     olga.log_in()

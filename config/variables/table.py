@@ -1,0 +1,27 @@
+"""The table of all environment variables, and their values.
+
+`make variables` writes `.env.example` and the table of docs/operate.md from it.
+"""
+
+from dataclasses import dataclass
+from typing import get_args, get_type_hints
+
+from config.variables.basics import Basics
+from config.variables.operation import Operation
+from config.variables.partners import Partners
+from config.variables.variable import Variable
+
+
+@dataclass(frozen=True)
+class Variables(Operation, Partners, Basics):
+    """The values of all variables, by their names. `reading.read` makes it."""
+
+
+_HINTS = get_type_hints(Variables, include_extras=True)
+TABLE: dict[str, Variable] = {name: get_args(hint)[1] for name, hint in _HINTS.items()}
+
+# Names in the environment that other programs read: Docker Compose, the proxy, PgBouncer, `make run`, AWS.
+OTHERS = {
+    *("COMMIT", "PORT", "SERVER_NAME", "POSTGRES_PASSWORD", "CHECKOUT_PASSWORD"),
+    *("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "CHECKOUT_ENV", "CHECKOUT_USER"),
+}

@@ -1,0 +1,33 @@
+"""The description of an environment variable."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from config.variables.kinds import Kind
+
+MISSING = object()
+SANDBOXES = ("local", "sandbox")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What the table says about a variable.
+
+    `default` is its value if the variable is not set or empty; MISSING means that it must be set. `in_` has
+    the defaults that differ in single environments. `shown_default` describes the default in words. `means`
+    is Markdown for the documentation. `example` is the text in `.env.example`. The text of a secret is never
+    printed.
+    """
+
+    kind: Kind[Any]
+    means: str
+    default: Any = MISSING
+    in_: Mapping[str, Any] = field(default_factory=dict)
+    shown_default: str = ""
+    example: str = ""
+    is_secret: bool = False
+
+    def default_of(self, environment: str) -> Any:
+        """Return the default value in an environment, or MISSING."""
+        return self.in_.get(environment, self.default)
