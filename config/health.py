@@ -59,6 +59,7 @@ def _reason_not_ready() -> str:
     """
     try:
         queries.execute(statements.PING)
-        return (not settings.LOCAL and startup_checks.reason_not_to_start()) or startup_checks.reason_closed()
+        problems = [] if settings.LOCAL else startup_checks.problems_of_database()
+        return "\n".join(problems) or startup_checks.reason_closed()
     except Error:
         return "the database does not answer"

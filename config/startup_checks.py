@@ -35,7 +35,7 @@ def require_valid_database() -> None:
     Skip the checks in `local`. Accept a database that does not answer, because /readyz checks it later.
     """
     try:
-        found = "" if settings.LOCAL else reason_not_to_start()
+        found = [] if settings.LOCAL else problems_of_database()
         if not found and restore_guard.is_closed():
             log.error("closed", reason=CLOSED)
     except Error:
@@ -44,26 +44,28 @@ def require_valid_database() -> None:
         connection.close()  # a forked process must open its own connection
         connection.close_pool()  # type: ignore[attr-defined]  # the stubs lack it
     if found:
-        raise ImproperlyConfigured(f"ENVIRONMENT={settings.ENVIRONMENT}: {found}")
+        raise ImproperlyConfigured("\n".join(f"ENVIRONMENT={settings.ENVIRONMENT}: {one}" for one in found))
 
 
-def reason_not_to_start() -> str:
-    """Return a sentence about the first check that the database fails, or "" if it passes all of them.
-
-    Raises Error if the database does not answer.
-    """
+def problems_of_database() -> list[str]:
+    """Return a sentence about each check that the database fails. Raises Error if it does not answer."""
+    problems = []
     version = int(queries.value(statements.SHOW_VERSION))
     if version < OLDEST:
-        return f"PostgreSQL must be 16 or newer, not {version // 10_000}."
-    missing = limits.missing_limits()
-    if missing:
-        return f"The database's role lacks its time limits ({', '.join(missing)}). Run manage.py migrate."
-    if found := _missing_triggers():
-        return f"The database lacks triggers that guard it, or they are switched off ({', '.join(found)})."
+        problems.append(f"PostgreSQL must be 16 or newer, not {version // 10_000}.")
+    if missing := limits.missing_limits():
+        problems.append(
+            f"The database's role lacks its time limits ({', '.join(missing)}). Run manage.py migrate."
+        )
+    if triggers := _missing_triggers():
+        problems.append(
+            f"The database lacks triggers that guard it, or they are switched off ({', '.join(triggers)})."
+        )
     try:
-        return key_check.reason_of_wrong_key()
+        wrong = key_check.reason_of_wrong_database()
     except ProgrammingError:
-        return "The database lacks a table. Run manage.py migrate."
+        wrong = "The database lacks a table. Run manage.py migrate."
+    return [*problems, *filter(None, [wrong])]
 
 
 def _missing_triggers() -> list[str]:

@@ -235,7 +235,7 @@ class LastWriteAdmin(ReadOnlyAdmin):
 @admin.register(Canary)
 class CanaryAdmin(ReadOnlyAdmin):
     is_small = True
-    list_display = ("id", "planted_at")
+    list_display = ("id", "environment", "planted_at")
     secret = ("sealed", "digest")
 
 

@@ -1,15 +1,16 @@
-"""The canary, which checks that the database was written with the current FIELD_KEYS and LOOKUP_KEY."""
+"""The canary, which checks that the database was written by this environment with the current keys."""
 
 from cryptography.fernet import InvalidToken
 from django.apps import apps
+from django.conf import settings
 
 from config.lib import crypto
 
 WORD = "canary"
 
 
-def reason_of_wrong_key() -> str:
-    """Return a sentence about the wrong key and its remedy, or "" if the keys are right."""
+def reason_of_wrong_database() -> str:
+    """Return a sentence about the wrong key or environment and its remedy, or "" if both are right."""
     try:
         # The model cannot be imported at the top, because Celery imports this module before the models.
         canary = apps.get_model("portal", "Canary")._default_manager.first()
@@ -22,6 +23,8 @@ def reason_of_wrong_key() -> str:
             "LOOKUP_KEY (SECRET_KEY, where it is not set) is not the one that the database was written with."
             " Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys."
         )
+    if canary.environment != settings.ENVIRONMENT:
+        return f"The database was written by ENVIRONMENT={canary.environment}. Use another database."
     return ""
 
 

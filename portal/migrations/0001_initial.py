@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('sealed', config.lib.crypto.EncryptedTextField()),
                 ('digest', models.CharField(max_length=64)),
+                ('environment', models.CharField(max_length=10)),
                 ('planted_at', models.DateTimeField(auto_now_add=True)),
             ],
             options={

@@ -23,7 +23,9 @@ def drop_cache_table(apps: Any, schema_editor: Any) -> None:
 
 def plant_canary(apps: Any, schema_editor: Any) -> None:
     word = "canary"
-    apps.get_model("portal", "Canary").objects.create(sealed=word, digest=crypto.keyed_digest(word, word))
+    apps.get_model("portal", "Canary").objects.create(
+        sealed=word, digest=crypto.keyed_digest(word, word), environment=settings.ENVIRONMENT
+    )
 
 
 class Migration(migrations.Migration):

@@ -204,13 +204,14 @@ class OutboundEmail(models.Model):
 
 
 class Canary(models.Model):
-    """A known word encrypted with the database's keys.
+    """A known word encrypted with the database's keys, and the environment that wrote the database.
 
-    A process that cannot decrypt it has the wrong keys.
+    A process that cannot decrypt the word has the wrong keys. A process of another environment does not start.
     """
 
     sealed = EncryptedTextField()
     digest = models.CharField(max_length=64)
+    environment = models.CharField(max_length=10)
     planted_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

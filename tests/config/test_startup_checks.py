@@ -20,6 +20,7 @@ from pytest_django.fixtures import Settings
 from config import celery, startup_checks
 from config.lib import crypto
 from config.lib.database import limits
+from config.variables.startup import WRONG_CONFIGURATION
 from hosted_page.sms import senders
 from portal import key_check
 from portal.models import Canary
@@ -32,7 +33,11 @@ def _hosted(settings: Settings) -> Iterator[None]:
     """Set up a sandbox whose database passes all checks. It has the role's limits and a valid canary row."""
     settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
     Canary.objects.all().delete()
-    Canary.objects.create(sealed=key_check.WORD, digest=crypto.keyed_digest(key_check.WORD, key_check.WORD))
+    Canary.objects.create(
+        sealed=key_check.WORD,
+        digest=crypto.keyed_digest(key_check.WORD, key_check.WORD),
+        environment="sandbox",
+    )
     with connection.cursor() as cursor:
         for limit, milliseconds in limits.LIMITS.items():
             cursor.execute(f"SET LOCAL {limit} = {milliseconds}")
@@ -56,10 +61,11 @@ def refused(words: str) -> None:
     """Fail unless web, worker and probe refuse the database with a sentence that contains these words."""
     with pytest.raises(ImproperlyConfigured) as raised:
         startup_checks.require_valid_database()
-    sentence = str(raised.value)
-    assert sentence.startswith("ENVIRONMENT=sandbox: ") and words in sentence and "\n" not in sentence
-    with pytest.raises(SystemExit, match="ENVIRONMENT=sandbox"):
+    (sentence,) = [line for line in str(raised.value).splitlines() if words in line]
+    assert sentence.startswith("ENVIRONMENT=sandbox: ")
+    with pytest.raises(SystemExit) as ended:
         celery._check_database()
+    assert ended.value.code == WRONG_CONFIGURATION
     answer = Client().get("/readyz")
     assert answer.status_code == 503 and words in answer.content.decode()
 
@@ -123,6 +129,20 @@ def test_an_additional_lookup_key_is_accepted(settings: Settings) -> None:
 
 
 @pytest.mark.rule("environment.database")
+def test_a_database_of_another_environment_is_refused() -> None:
+    Canary.objects.update(environment="local")
+    refused("The database was written by ENVIRONMENT=local. Use another database.")
+
+
+@pytest.mark.rule("environment.database")
+def test_all_problems_of_a_database_are_reported_together() -> None:
+    Canary.objects.update(environment="production")
+    with replaced_in_sql("SHOW server_version_num", "SELECT 150099"):
+        refused("PostgreSQL must be 16 or newer, not 15.")
+        refused("Use another database.")
+
+
+@pytest.mark.rule("environment.database")
 def test_a_database_that_was_never_migrated_is_refused() -> None:
     Canary.objects.all().delete()
     refused("Run manage.py migrate.")
@@ -174,8 +194,9 @@ def test_worker_and_beat_run_the_checks_before_they_start() -> None:
 
 def test_the_web_process_runs_the_checks_before_it_serves() -> None:
     Canary.objects.all().delete()
-    with pytest.raises(ImproperlyConfigured, match=r"Run manage\.py migrate"):
+    with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
+    assert ended.value.code == WRONG_CONFIGURATION
 
 
 def test_the_web_process_imports_its_views_before_it_serves() -> None:
@@ -186,14 +207,18 @@ def test_the_web_process_imports_its_views_before_it_serves() -> None:
 
 
 def test_web_and_worker_stop_if_the_sms_sender_cannot_be_loaded(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.SMS_SENDER = "adapter.of.nobody.Sender"
     monkeypatch.setattr(senders, "current_sender", cache(senders.current_sender.__wrapped__))
-    with pytest.raises(ImproperlyConfigured, match="SMS_SENDER names no class that is installed"):
-        runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
-    with pytest.raises(SystemExit, match="SMS_SENDER names no class that is installed"):
-        celery._check_sms_sender()
+    for start in (
+        lambda: runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py"))),
+        celery._check_sms_sender,
+    ):
+        with pytest.raises(SystemExit) as ended:
+            start()
+        assert ended.value.code == WRONG_CONFIGURATION
+        assert "SMS_SENDER names no class that is installed" in capsys.readouterr().err
 
 
 def test_local_mode_skips_the_checks(settings: Settings) -> None:

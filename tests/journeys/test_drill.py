@@ -34,7 +34,7 @@ CALLS = "SELECT count(*) FROM bank_call"
 OPEN = "SELECT count(*) FROM payments_operation WHERE ended_at IS NULL"
 VOIDED = "SELECT checkout_uuid::text FROM webhooks_event WHERE type = 'checkout.voided'"
 UNKNOWN = "SELECT subject::text FROM payments_discrepancy WHERE kind = 'unknown_order' AND closed_at IS NULL"
-FITS = "from config import startup_checks as checks; assert not checks.reason_not_to_start()"
+FITS = "from config import startup_checks as checks; assert not checks.problems_of_database()"
 
 
 class Shop:

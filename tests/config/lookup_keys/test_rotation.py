@@ -159,7 +159,7 @@ class World:
 
     def check(self) -> None:
         """Fail unless every row is found exactly once under the current keys."""
-        assert key_check.reason_of_wrong_key() == ""
+        assert key_check.reason_of_wrong_database() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
         assert (
             data_subjects.has_unverified_rows(FINN)
@@ -193,7 +193,9 @@ class TestTheSteps:
             keys.are(*each)
             world.check()
         keys.are(OLD)
-        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key() and not data_subjects.has_unverified_rows(FINN)
+        assert "LOOKUP_KEY" in key_check.reason_of_wrong_database() and not data_subjects.has_unverified_rows(
+            FINN
+        )
 
     def test_may_be_repeated(self, keys: Keys, world: World) -> None:
         keys.are(NEW, OLD)
@@ -219,7 +221,9 @@ class TestTheSteps:
             rotate()
         world.check()
         keys.are(NEW)
-        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key(), "the old key is needed until a run has ended"
+        assert "LOOKUP_KEY" in key_check.reason_of_wrong_database(), (
+            "the old key is needed until a run has ended"
+        )
         keys.are(NEW, OLD)
         monkeypatch.setattr(rotate_keys, "_write_all", write)
         assert rotate().count(": 1 rewritten") == 3
@@ -253,7 +257,7 @@ class TestTheSteps:
         assert codes.person_of(LEA) == world.lea, "the first of the two is the person"
         assert data_subjects.find_person(email=EMAIL) and data_subjects.has_unverified_rows(FINN)
         keys.are(NEW)
-        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key()
+        assert "LOOKUP_KEY" in key_check.reason_of_wrong_database()
 
 
 class TestTwoProcesses:
@@ -393,8 +397,8 @@ class TestAnOptIn:
 
 def test_a_canary_of_another_key_asks_for_the_former_key(keys: Keys) -> None:
     keys.are(NEW)
-    assert key_check.reason_of_wrong_key().endswith(
+    assert key_check.reason_of_wrong_database().endswith(
         "Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys."
     )
     keys.are(NEW, OLD)
-    assert key_check.reason_of_wrong_key() == "" and Canary.objects.count() == 1
+    assert key_check.reason_of_wrong_database() == "" and Canary.objects.count() == 1
