@@ -29,7 +29,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages schema rules check lock tools packages
+.PHONY: help run install static env sbom quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages variables schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -99,6 +99,9 @@ runbook: $(INSTALLED) ## Write the tables of the discrepancy runbook in docs/ope
 pages: $(INSTALLED) ## Write docs/pages.md from the table of what the payers' pages say
 	@$(BIN)/python -m tests.house.pages
 
+variables: $(INSTALLED) ## Write .env.example and the table of settings in docs/operate.md from config/variables
+	@$(BIN)/python -m tests.house.variables_page
+
 schema: $(INSTALLED) ## Write docs/schema.sql from the migrations
 	@$(BIN)/python -m tests.house.schema
 
@@ -138,6 +141,7 @@ check: export STRIPE_SECRET_KEY := sk_live_nobody
 check: export STRIPE_PUBLISHABLE_KEY := pk_live_nobody
 check: export STRIPE_WEBHOOK_SECRET := whsec_nobody
 check: export SMS_SENDER := adapter.of.production.Sender
+check: export ERASURES_FILE := /var/lib/checkout/kept/erasures
 check: $(INSTALLED) $(LINTERS_INSTALLED) ## Check format, lint, types, layers, rules against tests, English, migrations, production settings, the API's document
 	@! git grep -nE '^(<{7}|>{7}) ' # conflict markers of a merge
 	$(BIN)/ruff format --check .

@@ -62,7 +62,7 @@ def problems_of_database() -> list[str]:
             f"The database lacks triggers that guard it, or they are switched off ({', '.join(triggers)})."
         )
     try:
-        wrong = key_check.reason_of_wrong_database()
+        wrong = key_check.database_mismatch()
     except ProgrammingError:
         wrong = "The database lacks a table. Run manage.py migrate."
     return [*problems, *filter(None, [wrong])]

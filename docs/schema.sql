@@ -945,6 +945,7 @@ CREATE TABLE public.portal_canary (
     id bigint NOT NULL,
     sealed text NOT NULL,
     digest character varying(64) NOT NULL,
+    environment character varying(10) NOT NULL,
     planted_at timestamp with time zone NOT NULL
 );
 

@@ -9,7 +9,7 @@ from config.lib import crypto
 WORD = "canary"
 
 
-def reason_of_wrong_database() -> str:
+def database_mismatch() -> str:
     """Return a sentence about the wrong key or environment and its remedy, or "" if both are right."""
     try:
         # The model cannot be imported at the top, because Celery imports this module before the models.

@@ -57,7 +57,14 @@ class Operation:
             default=24,
         ),
     ]
-    CAPTURE_SLOTS: Annotated[int, Variable(whole(1, 200), "The same for captures.", default=16)]
+    CAPTURE_SLOTS: Annotated[
+        int,
+        Variable(
+            whole(1, 200),
+            "The number of threads of a web process that can wait for the provider, for captures.",
+            default=16,
+        ),
+    ]
     PUMP_SLOTS: Annotated[
         int,
         Variable(

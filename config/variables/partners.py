@@ -137,7 +137,12 @@ class Partners:
         ),
     ]
     SMS_TOTAL_BUDGET: Annotated[
-        int, Variable(whole(1, 100_000_000), "The same for all merchants together.", default=50_000)
+        int,
+        Variable(
+            whole(1, 100_000_000),
+            "The number of texts a day (UTC) that can be sent without a payment, for all merchants together.",
+            default=50_000,
+        ),
     ]
     SMS_RANGE_BUDGET: Annotated[
         int,

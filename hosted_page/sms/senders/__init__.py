@@ -42,6 +42,9 @@ class Sender(Protocol):
         Raises NotAccepted, Refused, InDoubt. The caller treats any other exception as InDoubt.
         """
 
+    def check_access(self) -> None:
+        """Return if the carrier answers and accepts the account. Raises as `send`. No message is sent."""
+
 
 @cache
 def current_sender() -> Sender:

@@ -67,6 +67,15 @@ class SnsSender:
         except Exception as error:
             raise classify_error(error) from None  # SNS puts the phone number into its error texts
 
+    def check_access(self) -> None:
+        """Read the SMS attributes of the account. An account without the right to read them is accepted."""
+        try:
+            self.client.get_sms_attributes()
+        except Exception as error:
+            failure = classify_error(error)
+            if failure.reason != "not_allowed":
+                raise failure from None
+
 
 def _refuse_settings(reason: str) -> None:
     raise ImproperlyConfigured(f"ENVIRONMENT={settings.ENVIRONMENT}: {reason}")

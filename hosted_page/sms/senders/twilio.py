@@ -60,6 +60,13 @@ class TwilioSender:
         except Exception as error:
             raise classify_error(error) from None  # Twilio's error text contains the number
 
+    def check_access(self) -> None:
+        """Read the account at Twilio."""
+        try:
+            self.client.api.accounts(settings.TWILIO_ACCOUNT_SID).fetch()
+        except Exception as error:
+            raise classify_error(error) from None
+
 
 def _sender_fields(phone: str) -> dict[str, Any]:
     sender_id = countries.sender_id(phone) or settings.TWILIO_FROM

@@ -171,11 +171,7 @@ def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> Non
 
 def _pool(made: Installation, sockets: Path, port: str, password: str, stack: contextlib.ExitStack) -> None:
     users, written = made.kept / "userlist.txt", made.kept / "pgbouncer.ini"
-    users.write_text(
-        package.compose()["configs"]["pgbouncer_users"]["content"]
-        .replace("${CHECKOUT_PASSWORD}", password)
-        .replace("checkout", SERVICE)
-    )
+    users.write_text(f'"{SERVICE}" "{password}"')
     text = (package.DEPLOY / "pgbouncer.ini").read_text()
     for there, here in {
         "host=postgres": f"host={sockets}",

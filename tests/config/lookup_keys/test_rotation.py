@@ -159,7 +159,7 @@ class World:
 
     def check(self) -> None:
         """Fail unless every row is found exactly once under the current keys."""
-        assert key_check.reason_of_wrong_database() == ""
+        assert key_check.database_mismatch() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
         assert (
             data_subjects.has_unverified_rows(FINN)
@@ -193,9 +193,7 @@ class TestTheSteps:
             keys.are(*each)
             world.check()
         keys.are(OLD)
-        assert "LOOKUP_KEY" in key_check.reason_of_wrong_database() and not data_subjects.has_unverified_rows(
-            FINN
-        )
+        assert "LOOKUP_KEY" in key_check.database_mismatch() and not data_subjects.has_unverified_rows(FINN)
 
     def test_may_be_repeated(self, keys: Keys, world: World) -> None:
         keys.are(NEW, OLD)
@@ -221,9 +219,7 @@ class TestTheSteps:
             rotate()
         world.check()
         keys.are(NEW)
-        assert "LOOKUP_KEY" in key_check.reason_of_wrong_database(), (
-            "the old key is needed until a run has ended"
-        )
+        assert "LOOKUP_KEY" in key_check.database_mismatch(), "the old key is needed until a run has ended"
         keys.are(NEW, OLD)
         monkeypatch.setattr(rotate_keys, "_write_all", write)
         assert rotate().count(": 1 rewritten") == 3
@@ -257,7 +253,7 @@ class TestTheSteps:
         assert codes.person_of(LEA) == world.lea, "the first of the two is the person"
         assert data_subjects.find_person(email=EMAIL) and data_subjects.has_unverified_rows(FINN)
         keys.are(NEW)
-        assert "LOOKUP_KEY" in key_check.reason_of_wrong_database()
+        assert "LOOKUP_KEY" in key_check.database_mismatch()
 
 
 class TestTwoProcesses:
@@ -397,8 +393,8 @@ class TestAnOptIn:
 
 def test_a_canary_of_another_key_asks_for_the_former_key(keys: Keys) -> None:
     keys.are(NEW)
-    assert key_check.reason_of_wrong_database().endswith(
+    assert key_check.database_mismatch().endswith(
         "Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys."
     )
     keys.are(NEW, OLD)
-    assert key_check.reason_of_wrong_database() == "" and Canary.objects.count() == 1
+    assert key_check.database_mismatch() == "" and Canary.objects.count() == 1

@@ -57,6 +57,8 @@ def serving(act: Callable[[Request], Answer]) -> Iterator[Double]:
         def do_POST(self) -> None:
             _answer(self, double)
 
+        do_GET = do_POST
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -74,7 +76,7 @@ def serving(act: Callable[[Request], Answer]) -> Iterator[Double]:
 
 
 def _answer(handler: BaseHTTPRequestHandler, double: Double) -> None:
-    body = handler.rfile.read(int(handler.headers["Content-Length"])).decode()
+    body = handler.rfile.read(int(handler.headers.get("Content-Length", 0))).decode()
     given = parse_qsl(body, keep_blank_values=True, strict_parsing=True)
     assert len(dict(given)) == len(given), "no field comes twice"
     headers = {name.lower(): value for name, value in handler.headers.items()}

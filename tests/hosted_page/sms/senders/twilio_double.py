@@ -1,7 +1,7 @@
-"""A test double of Twilio's Messages resource. It follows Twilio's reference and checks every field.
+"""A test double of Twilio's Messages resource.
 
-The reference is API 2010-04-01, "Create a Message". Messages fail for the phone numbers that also fail with
-Twilio's test credentials.
+It follows Twilio's reference and checks every field. The account can be read. The reference is API 2010-04-01,
+"Create a Message". Messages fail for the phone numbers that also fail with Twilio's test credentials.
 """
 
 import base64
@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from tests.hosted_page.sms.senders.doubles import Answer, Request
 
 ACCOUNT, KEY = "AC" + "0a" * 16, "1b" * 16
+ACCOUNT_PATH = f"/2010-04-01/Accounts/{ACCOUNT}.json"
+MESSAGES_PATH = f"/2010-04-01/Accounts/{ACCOUNT}/Messages.json"
 SERVICE = "MG" + "2c" * 16
 OWN = "+15005550006"
 MAY_BE_GIVEN = {"To", "From", "MessagingServiceSid", "Body", "StatusCallback", "ValidityPeriod"}
@@ -32,11 +34,13 @@ OF_FROM = {
 
 def act(request: Request) -> Answer:
     """Respond like Twilio: 201 with the message, or an error status with an error code and text."""
-    if request.path != f"/2010-04-01/Accounts/{ACCOUNT}/Messages.json":
+    if request.path not in (ACCOUNT_PATH, MESSAGES_PATH):
         return error(404, 20404, f"The requested resource {request.path} was not found")
     signed_in = base64.b64encode(f"{ACCOUNT}:{KEY}".encode()).decode()
     if request.headers.get("authorization") != f"Basic {signed_in}":
         return error(401, 20003, "Authenticate")
+    if request.path == ACCOUNT_PATH and request.method == "GET":
+        return Answer(200, json.dumps({"sid": ACCOUNT, "status": "active", "type": "Full"}))
     if request.headers.get("content-type") != "application/x-www-form-urlencoded":
         return error(415, 20415, "Unsupported media type")
     return _look(request.form)
