@@ -1,12 +1,12 @@
-// Keeps the group's bill true while it is seen: it asks if anything has changed, and puts in what has, never under
-// somebody's hands. Without this file the page loads anew by itself, and each question is a link or opens by itself.
+// Update the lead's bill while the page is visible, but never while the lead uses it. Without JavaScript, the page reloads
+// itself, and links open the questions.
 const EVERY_MS = 1500;
 const FRESH_MS = 4000;
-const spoken = document.getElementById("spoken");
+const announcement = document.getElementById("spoken");
 let isPressed = false;
-let isAsking = false;
+let isPolling = false;
 
-function bill() {
+function findBill() {
   return document.getElementById("status");
 }
 
@@ -15,31 +15,31 @@ function isInUse() {
   return isPressed || activeElement?.matches("input, select, textarea");
 }
 
-// What is open in a line stays open, and what is typed stays typed.
-function keepOpen(old, fresh) {
-  const [were, are] = [old, fresh].map((part) => [...part.querySelectorAll("details")]);
-  if (were.length === are.length) were.forEach(({ open }, at) => (are[at].open = open));
-  else if (were.length && are.length) are[0].open = were[0].open;
+// Copy the open details and the typed values of a part to its new version.
+function copyOpenAndTyped(old, fresh) {
+  const [oldDetails, freshDetails] = [old, fresh].map((part) => [...part.querySelectorAll("details")]);
+  if (oldDetails.length === freshDetails.length) oldDetails.forEach(({ open }, index) => (freshDetails[index].open = open));
+  else if (oldDetails.length && freshDetails.length) freshDetails[0].open = oldDetails[0].open;
   for (const field of old.querySelectorAll("input:not([type=hidden])")) {
-    const same = fresh.querySelector(`#${CSS.escape(field.id)}`);
-    if (same && field.value !== field.defaultValue) same.value = field.value;
+    const freshField = fresh.querySelector(`#${CSS.escape(field.id)}`);
+    if (freshField && field.value !== field.defaultValue) freshField.value = field.value;
   }
 }
 
-function freshen(old, fresh) {
+function replacePart(old, fresh) {
   const focused = old.contains(document.activeElement) && document.activeElement.id;
-  keepOpen(old, fresh);
+  copyOpenAndTyped(old, fresh);
   old.replaceWith(fresh);
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
-function markLine(line) {
+function highlightLine(line) {
   line.classList.add("is-fresh");
   setTimeout(() => line.classList.remove("is-fresh"), FRESH_MS);
 }
 
-// Their answer is no longer waited for: the words change, what stood there stays as high.
-function endQuestion() {
+// If the mate has changed their mind, change the text of the block about the declined share. The block keeps its height.
+function endDeclinedQuestion() {
   const block = document.getElementById("said-no");
   const line = block && document.getElementById(`share-${block.dataset.of}`);
   if (!line || line.dataset.status === "declined") return;
@@ -47,75 +47,78 @@ function endQuestion() {
   block.querySelector("h2 span").textContent = line.dataset.spoken;
 }
 
-// What was not on the page when it was opened would move all that stands below: the next load shows it.
-function comesLate(old) {
+// Return whether a part was empty when the page opened. Content in it would move everything below, so it waits for the
+// next load.
+function waitsForReload(old) {
   return "late" in old.dataset && !old.childElementCount;
 }
 
-// Safari before 17.4 cannot be asked; there, what a closed fold holds has no place in the layout.
-function isShown(line) {
+// Return whether a line is visible. Safari before 17.4 has no checkVisibility. There, a hidden line has no offsetParent.
+function isVisible(line) {
   return line.checkVisibility?.() ?? line.offsetParent !== null;
 }
 
-function changesOf(fresh) {
+function findChanges(fresh) {
   const found = [];
-  for (const old of bill().querySelectorAll("[data-part]")) {
+  for (const old of findBill().querySelectorAll("[data-part]")) {
     const part = fresh.querySelector(`#${CSS.escape(old.id)}`);
-    if (!part || part.dataset.seen === old.dataset.seen || comesLate(old)) continue;
-    if (old.matches("li") && isShown(old)) part.classList.add("is-shown"); // a closed fold takes nothing away
+    if (!part || part.dataset.seen === old.dataset.seen || waitsForReload(old)) continue;
+    if (old.matches("li") && isVisible(old)) part.classList.add("is-shown"); // a fold must not hide a line that is visible now
     found.push({ old, part });
   }
   return found;
 }
 
-function linesOf(page) {
+function listLineIds(page) {
   return [...page.querySelectorAll(".group-line")].map(({ id }) => id).join();
 }
 
-// All is worked out before anything is replaced: a bill that is new in some places and old in others is not true.
-function put(page) {
+// Replace the parts of the bill that differ on the new page. All changes are found before the first part is replaced, so
+// that an error cannot leave a bill that is partly old.
+function updateBill(page) {
   const fresh = page.getElementById("status");
-  if (linesOf(fresh) !== linesOf(bill())) {
-    // A share that a mate took by item is a new line. What is open or typed is not lost: the next look tries again.
-    if (!bill().querySelector("details[open]:not(.fold)")) location.reload();
+  if (listLineIds(fresh) !== listLineIds(findBill())) {
+    // If a mate took a share by item, the new page has another line. While details are open, a reload would lose the
+    // typed text, so the next poll tries again.
+    if (!findBill().querySelector("details[open]:not(.fold)")) location.reload();
     return;
   }
-  const changes = changesOf(fresh);
+  const changes = findChanges(fresh);
   const lines = changes.filter(({ part }) => part.matches("li"));
-  const said = lines.filter(({ old, part }) => part.dataset.spoken !== old.dataset.spoken); // the same words twice are no news
-  const open = bill().querySelector("details[open]:not(.fold) > summary, .said-no:is([data-face=again], [data-face=keep])")?.id;
+  const reworded = lines.filter(({ old, part }) => part.dataset.spoken !== old.dataset.spoken);
+  const open = findBill().querySelector("details[open]:not(.fold) > summary, .said-no:is([data-face=again], [data-face=keep])")?.id;
   const top = open && document.getElementById(open).getBoundingClientRect().top;
-  for (const { old, part } of changes) freshen(old, part);
+  for (const { old, part } of changes) replacePart(old, part);
   const still = open && document.getElementById(open);
   if (still) scrollBy({ top: still.getBoundingClientRect().top - top, behavior: "instant" });
-  for (const { part } of lines) markLine(part);
-  bill().dataset.seen = fresh.dataset.seen;
-  bill().toggleAttribute("data-live", "live" in fresh.dataset);
+  for (const { part } of lines) highlightLine(part);
+  findBill().dataset.seen = fresh.dataset.seen;
+  findBill().toggleAttribute("data-live", "live" in fresh.dataset);
   document.title = fresh.dataset.title;
-  endQuestion();
-  spoken.textContent = [...said.map(({ part }) => part.dataset.spoken), document.querySelector("h1").textContent].join(" ");
-  showWhatNeedsScript();
+  endDeclinedQuestion();
+  announcement.textContent = [...reworded.map(({ part }) => part.dataset.spoken), document.querySelector("h1").textContent].join(" ");
+  showScriptButtons();
   document.dispatchEvent(new Event("bill:changed"));
 }
 
-async function ask() {
-  const { poll, seen } = bill().dataset;
-  const no = document.getElementById("said-no")?.dataset.of ?? "";
-  const answer = await fetch(`${poll}&seen=${seen}&no=${no}`, { headers: { "HX-Request": "true" } });
+async function pollBill() {
+  const { poll, seen } = findBill().dataset;
+  const declinedShare = document.getElementById("said-no")?.dataset.of ?? "";
+  const answer = await fetch(`${poll}&seen=${seen}&no=${declinedShare}`, { headers: { "HX-Request": "true" } });
   return { isOver: answer.headers.has("HX-Refresh"), isNew: answer.status === 200, html: await answer.text() };
 }
 
-async function look() {
-  if (isAsking || document.hidden || !("live" in bill().dataset) || isInUse()) return;
-  isAsking = true;
-  const answer = await ask().catch(() => null); // out of reach: the next look tells
-  isAsking = false;
+async function refreshBill() {
+  if (isPolling || document.hidden || !("live" in findBill().dataset) || isInUse()) return;
+  isPolling = true;
+  const answer = await pollBill().catch(() => null); // no connection: the next poll tries again
+  isPolling = false;
   if (answer?.isOver) return location.reload();
-  if (!answer?.isNew || isInUse()) return; // somebody may have begun while the answer was on its way
+  if (!answer?.isNew || isInUse()) return; // the lead might have started to type during the request
   try {
-    put(new DOMParser().parseFromString(answer.html, "text/html"));
+    updateBill(new DOMParser().parseFromString(answer.html, "text/html"));
   } catch {
-    location.reload(); // what this browser cannot change, it loads
+    location.reload(); // the update failed in this browser
   }
 }
 
@@ -125,13 +128,13 @@ function showFace(block, face) {
   next.focus({ preventScroll: true });
 }
 
-function closeTool(details) {
+function closeDetails(details) {
   details.open = false;
   details.querySelector("summary").focus({ preventScroll: true });
 }
 
-// One line is open at a time, and one thing in it: what closes above does not pull away what is tapped.
-function keepPlace(summary) {
+// Keep a tapped summary at its place on the screen. Opening it closes other details, and those above it would move it.
+function keepScrollPosition(summary) {
   const before = summary.getBoundingClientRect().top;
   requestAnimationFrame(() => scrollBy({ top: summary.getBoundingClientRect().top - before, behavior: "instant" }));
 }
@@ -139,13 +142,13 @@ function keepPlace(summary) {
 function onClick(event) {
   const { target } = event;
   const summary = target.closest(".group summary");
-  if (summary) keepPlace(summary);
-  const shows = target.closest("[data-show]");
-  if (shows) {
+  if (summary) keepScrollPosition(summary);
+  const faceLink = target.closest("[data-show]");
+  if (faceLink) {
     event.preventDefault();
-    showFace(shows.closest(".said-no"), shows.dataset.show);
+    showFace(faceLink.closest(".said-no"), faceLink.dataset.show);
   }
-  if (target.closest("[data-close]")) closeTool(target.closest("details"));
+  if (target.closest("[data-close]")) closeDetails(target.closest("details"));
   if (target.closest("[data-print]")) print();
 }
 
@@ -154,10 +157,10 @@ function onKey({ key, target }) {
   const block = target.closest?.(".said-no");
   const details = target.closest?.(".group details[open]");
   if (block) showFace(block, "say");
-  else if (details) closeTool(details);
+  else if (details) closeDetails(details);
 }
 
-function showWhatNeedsScript() {
+function showScriptButtons() {
   for (const button of document.querySelectorAll("[data-close], [data-print]")) button.hidden = false;
 }
 
@@ -165,8 +168,8 @@ addEventListener("pointerdown", () => (isPressed = true));
 for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => (isPressed = false));
 document.addEventListener("click", onClick);
 document.addEventListener("keydown", onKey);
-document.addEventListener("visibilitychange", look);
+document.addEventListener("visibilitychange", refreshBill);
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
-setInterval(look, EVERY_MS);
-document.querySelector(":target")?.closest("details")?.setAttribute("open", ""); // older browsers do not open it
-showWhatNeedsScript();
+setInterval(refreshBill, EVERY_MS);
+document.querySelector(":target")?.closest("details")?.setAttribute("open", ""); // older browsers do not open it automatically
+showScriptButtons();

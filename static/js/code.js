@@ -1,32 +1,32 @@
-// Fills in the code of a text that names this page's host, where the browser reads it and the payer lets it.
+// Fill in the code from the SMS, if the browser can read it and the payer agrees. The SMS names this page's host.
 const field = document.getElementById("code");
 if (field && "OTPCredential" in window) {
-  const ended = new AbortController();
-  field.form.addEventListener("submit", () => ended.abort());
-  navigator.credentials.get({ otp: { transport: ["sms"] }, signal: ended.signal }).then(
+  const cancellation = new AbortController();
+  field.form.addEventListener("submit", () => cancellation.abort());
+  navigator.credentials.get({ otp: { transport: ["sms"] }, signal: cancellation.signal }).then(
     ({ code }) => {
       field.value = code;
       field.form.requestSubmit();
     },
-    () => {}, // nothing came, or the payer types it
+    () => {}, // no SMS arrived, the payer refused, or the form was submitted
   );
 }
 
-// Counts down to the moment when a new code may be asked for, then shows the button in the sentence's place, or makes it loud.
-const wait = document.querySelector("[data-resend-in]");
+// Count down to the moment when another code can be requested. Then show the button instead, or make it the main button.
+const waitNotice = document.querySelector("[data-resend-in]");
 
 function showSecondsLeft(secondsLeft) {
   const seconds = String(secondsLeft % 60).padStart(2, "0");
-  wait.querySelector("strong").textContent = `${Math.floor(secondsLeft / 60)}:${seconds}`;
+  waitNotice.querySelector("strong").textContent = `${Math.floor(secondsLeft / 60)}:${seconds}`;
 }
 
-if (wait) {
-  const end = performance.now() + wait.dataset.resendIn * 1000;
+if (waitNotice) {
+  const end = performance.now() + waitNotice.dataset.resendIn * 1000;
   const timer = setInterval(() => {
     const secondsLeft = Math.ceil((end - performance.now()) / 1000);
     if (secondsLeft > 0) return showSecondsLeft(secondsLeft);
     clearInterval(timer);
-    wait.hidden = true;
+    waitNotice.hidden = true;
     const resend = document.querySelector(".resend");
     if (resend) resend.hidden = false;
     document.querySelector("[data-later]")?.classList.replace("button-wide", "button-main");

@@ -1,11 +1,10 @@
-// What the documentation does beyond links: it copies code, remembers the language, and finds. Without this file
-// nothing is lost: code can be selected, languages are radio buttons, and the browser finds in the page.
-// Rule docs.no_script.
+// Copy buttons, the remembered language and the search of the documentation. Without JavaScript, readers can still select
+// code, choose a language by radio buttons, and search with the browser. Rule docs.no_script.
 const REMEMBERED = "docs-language";
 const MAX_FOUND = 30;
 
-// Copies a block of code, or the base address.
-function copying(source) {
+// Return a button that copies the text of an element.
+function makeCopyButton(source) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
@@ -19,12 +18,12 @@ function copying(source) {
 }
 
 if (navigator.clipboard) {
-  for (const bar of document.querySelectorAll(".code-bar")) bar.append(copying(bar.nextElementSibling));
-  for (const address of document.querySelectorAll(".plate code")) address.after(" ", copying(address));
+  for (const bar of document.querySelectorAll(".code-bar")) bar.append(makeCopyButton(bar.nextElementSibling));
+  for (const address of document.querySelectorAll(".plate code")) address.after(" ", makeCopyButton(address));
 }
 
-// Each line of code becomes a box of its own, so that one that is too long goes on below its own indent.
-function hang(code) {
+// Put each line of code into its own element, so that a line that is too long continues below its own indent.
+function wrapLines(code) {
   const lines = [[]];
   for (const node of code.childNodes) {
     const parts = node.nodeType === Node.TEXT_NODE ? (node.data.match(/[^\n]*\n|[^\n]+/g) ?? []) : [node];
@@ -33,49 +32,50 @@ function hang(code) {
       if (typeof part === "string" && part.endsWith("\n")) lines.push([]);
     }
   }
-  code.replaceChildren(...lines.filter((line) => line.length).map(lineOf));
+  code.replaceChildren(...lines.filter((line) => line.length).map(makeLine));
 }
 
-function lineOf(parts) {
+function makeLine(parts) {
   const line = document.createElement("span");
   line.className = "line";
-  line.append(...parts.flatMap((part) => (typeof part === "string" ? breakable(part) : [part])));
+  line.append(...parts.flatMap((part) => (typeof part === "string" ? addLineBreaks(part) : [part])));
   line.style.setProperty("--indent", /^ */.exec(line.textContent)[0].length + 2);
   return line;
 }
 
-// A long word, such as an address, breaks behind its marks first.
-function breakable(text) {
+// Allow line breaks in text with a long word, such as an address: after each "/", "=", "?", "&" or ",".
+function addLineBreaks(text) {
   const parts = /\S{25}/.test(text) ? text.match(/.*?\w[/=?&,](?=[\w'"<])|.+/gs) : [text];
-  return parts.flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part]));
+  return parts.flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
 }
 
-// Folded parts are drawn when they are opened (rule docs.folded).
-for (const code of document.querySelectorAll("pre > code")) if (!code.closest(".fold")) hang(code);
+// The lines of a folded part are wrapped when the reader opens it (rule docs.folded).
+for (const code of document.querySelectorAll("pre > code")) if (!code.closest(".fold")) wrapLines(code);
 for (const fold of document.querySelectorAll(".fold")) {
-  const hangAll = () => fold.querySelectorAll("pre > code").forEach((code) => hang(code));
-  fold.addEventListener("toggle", hangAll, { once: true });
+  const wrapAll = () => fold.querySelectorAll("pre > code").forEach((code) => wrapLines(code));
+  fold.addEventListener("toggle", wrapAll, { once: true });
 }
 
-// Marks in the contents what one reads: of the parts where a link leads to, near the window's top, the smallest.
+// Mark the current section in the contents: the innermost one at the top of the window.
 const contents = document.querySelector(".contents");
 const links = new Map();
 for (const link of contents.querySelectorAll(".contents-all a[href^='#']")) links.set(link.hash.slice(1), link);
-const above = new Set();
-const TOP = matchMedia("(min-width: 60rem)").matches ? 5 : 13; // in per cent; on a phone below what is sticky
-const reading = new IntersectionObserver(
+const idsAtTop = new Set();
+const TOP = matchMedia("(min-width: 60rem)").matches ? 5 : 13; // per cent of the window; on a phone, the sticky head is above
+const observer = new IntersectionObserver(
   (changes) => {
-    for (const { target, isIntersecting } of changes) above[isIntersecting ? "add" : "delete"](target.id);
-    const now = [...links.keys()].findLast((id) => above.has(id));
-    if (now) mark(links.get(now));
+    for (const { target, isIntersecting } of changes) idsAtTop[isIntersecting ? "add" : "delete"](target.id);
+    const innermost = [...links.keys()].findLast((id) => idsAtTop.has(id));
+    if (innermost) markCurrentSection(links.get(innermost));
   },
   { rootMargin: `-${TOP}% 0px -${99 - TOP}% 0px` },
 );
-for (const id of links.keys()) reading.observe(document.getElementById(id));
-mark(links.get(location.hash.slice(1)) ?? links.values().next().value);
+for (const id of links.keys()) observer.observe(document.getElementById(id));
+markCurrentSection(links.get(location.hash.slice(1)) ?? links.values().next().value);
 
-// What one reads is unfolded there; all else but the reference folds again, never under somebody's pointer or focus.
-function mark(link) {
+// Mark a link in the contents, and open the parts of the contents around it. Close the other parts, except the reference.
+// If the pointer or the keyboard focus is in the contents, nothing closes.
+function markCurrentSection(link) {
   contents.querySelector("[aria-current]")?.removeAttribute("aria-current");
   link.setAttribute("aria-current", "location");
   const isInUse = contents.matches(":hover") || contents.querySelector(":focus-visible");
@@ -83,24 +83,25 @@ function mark(link) {
     if (part.contains(link)) part.open = true;
     else if (!isInUse && !("stays" in part.dataset)) part.open = false;
   }
-  const [box, around] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
-  if (box.top < around.top || box.bottom > Math.min(around.bottom, innerHeight)) contents.scrollTop += box.top - around.top - around.height / 3;
+  const [linkBox, contentsBox] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
+  const isHidden = linkBox.top < contentsBox.top || linkBox.bottom > Math.min(contentsBox.bottom, innerHeight);
+  if (isHidden) contents.scrollTop += linkBox.top - contentsBox.top - contentsBox.height / 3;
 }
 
-// A language that was chosen once is chosen everywhere, and on the next visit.
-function choose(language) {
+// Select a language in all examples of the page.
+function selectLanguage(language) {
   for (const choice of document.querySelectorAll("[data-language]")) {
     if (choice.value === language) choice.checked = true;
   }
 }
 
-function remember(language) {
+function rememberLanguage(language) {
   try {
     localStorage.setItem(REMEMBERED, language);
-  } catch {} // a browser that keeps nothing
+  } catch {} // the browser blocks storage
 }
 
-function remembered() {
+function rememberedLanguage() {
   try {
     return localStorage.getItem(REMEMBERED);
   } catch {
@@ -108,24 +109,26 @@ function remembered() {
   }
 }
 
-choose(remembered());
+selectLanguage(rememberedLanguage());
 document.addEventListener("change", ({ target }) => {
   if (!("language" in target.dataset)) return;
   const before = target.getBoundingClientRect().top;
-  choose(target.value);
-  remember(target.value);
-  scrollBy(0, target.getBoundingClientRect().top - before); // what was tapped stays under the finger
+  selectLanguage(target.value);
+  rememberLanguage(target.value);
+  scrollBy(0, target.getBoundingClientRect().top - before); // keep the tapped choice at its place on the screen
 });
 
-// What a link leads to is open, also the row that is linked to again; on paper all of it is.
-function unfold() {
+// Open the folded part that the address names.
+function openLinkedPart() {
   const fold = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.querySelector(":scope > .fold");
   if (fold) fold.open = true;
 }
 
-unfold();
-addEventListener("hashchange", unfold);
-document.addEventListener("click", (event) => event.target.closest("a[href^='#']") && setTimeout(unfold));
+openLinkedPart();
+addEventListener("hashchange", openLinkedPart);
+// A second click on the same link causes no hashchange.
+document.addEventListener("click", (event) => event.target.closest("a[href^='#']") && setTimeout(openLinkedPart));
+// In print, all parts are open. Afterwards, the parts that were closed close again.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll(".fold:not([open])")) {
     fold.open = true;
@@ -139,143 +142,146 @@ addEventListener("afterprint", () => {
   }
 });
 
-// Finds headings, calls, fields and codes, then in the text; both are read from the page when they are first needed.
-const find = document.getElementById("find");
-const found = document.getElementById("found");
+// Search names (headings, calls, fields and codes) and then the other text. Both are read from the page at the first search.
+const searchField = document.getElementById("find");
+const results = document.getElementById("found");
 const NAMES = "h2, h3, .call-line code, .field-row dt > code, .refusal-head code, td:first-child > code";
 const TEXT = "p, li, dd, td, .step";
-const BEFORE = 30; // letters of a part's text that are shown before what was sought in it
-// What people look for under another name than the page's.
-const ALSO = {
+const BEFORE = 30; // characters of a result's text before the first match
+// Words that readers search for, and the word that the page uses instead.
+const SYNONYMS = {
   ngrok: "laptop", tunnel: "laptop", localhost: "laptop", forged: "signature", fake: "signature", spoofed: "signature",
   length: "characters", size: "kib", window: "capture_before", timeout: "seconds", poll: "slept", polling: "slept",
   missed: "slept", catch: "slept", sync: "slept", replay: "idempotency", duplicate: "twice", chargeback: "dispute", sandbox: "test",
 };
-let index, parts;
+let names, sections;
 
-// A text without what belongs to the buttons around code.
-function textOf(thing) {
-  const copy = thing.cloneNode(true);
+// Return the text of an element without the copy buttons and the bars above code.
+function readText(element) {
+  const copy = element.cloneNode(true);
   for (const extra of copy.querySelectorAll("button, .code-bar")) extra.replaceWith(" ");
   return copy.textContent.replace(/\s+/g, " ").trim();
 }
 
-// How many of the words, or of their other names, a text has.
-function count(sought, words) {
-  return words.filter((word) => sought.includes(word) || (ALSO[word] && sought.includes(ALSO[word]))).length;
+// Return how many of the words a text contains, directly or as a synonym. The text is in lower case.
+function countMatches(text, words) {
+  return words.filter((word) => text.includes(word) || (SYNONYMS[word] && text.includes(SYNONYMS[word]))).length;
 }
 
-function read(selector) {
-  return [...document.getElementById("main").querySelectorAll(selector)].flatMap((thing) => {
-    const at = thing.closest("[id]:not([id$='-title']):not(main)");
-    if (!at) return [];
-    const heading = at.matches("h3") ? at.closest(".chapter").querySelector("h2") : at.querySelector("h2, h3, .refusal-head code, .call-line code");
-    const words = textOf(thing);
-    const where = heading && heading !== thing ? heading.textContent.trim() : "";
-    return [{ at: at.id, words, where, sought: words.toLowerCase(), isHeading: /^H/.test(thing.tagName) }];
+// Return an entry for each element: its text, and the id and the heading of the section that contains it.
+function readEntries(selector) {
+  return [...document.getElementById("main").querySelectorAll(selector)].flatMap((element) => {
+    const section = element.closest("[id]:not([id$='-title']):not(main)");
+    if (!section) return [];
+    const heading = section.matches("h3") ? section.closest(".chapter").querySelector("h2") : section.querySelector("h2, h3, .refusal-head code, .call-line code");
+    const text = readText(element);
+    const context = heading && heading !== element ? heading.textContent.trim() : "";
+    return [{ id: section.id, text, context, lowerText: text.toLowerCase(), isHeading: /^H/.test(element.tagName) }];
   });
 }
 
-// The parts of the page with their whole text.
-function readParts() {
+// Return each section of the page with its title and its whole text.
+function readSections() {
   const all = new Map();
-  for (const { at, words, where } of read(TEXT)) {
-    const part = all.get(at) ?? { at, title: where || at, text: "" };
-    part.text += `${words} `;
-    all.set(at, part);
+  for (const { id, text, context } of readEntries(TEXT)) {
+    const section = all.get(id) ?? { id, title: context || id, text: "" };
+    section.text += `${text} `;
+    all.set(id, section);
   }
-  return [...all.values()].map((part) => ({ ...part, sought: `${part.title} ${part.text}`.toLowerCase() }));
+  return [...all.values()].map((section) => ({ ...section, lowerText: `${section.title} ${section.text}`.toLowerCase() }));
 }
 
-// The other parts that have any of the words: the title, and what stands around the first of them.
-function inText(words, known) {
-  parts ??= readParts();
-  const hits = parts.filter(({ at, sought }) => !known.has(at) && count(sought, words));
-  return hits.map(({ at, title, text, sought }) => {
-    const places = words.flatMap((word) => [word, ALSO[word] ?? word]).map((word) => text.toLowerCase().indexOf(word));
-    const known = places.filter((place) => place >= 0);
-    const first = known.length ? Math.max(0, Math.min(...known) - BEFORE) : 0;
-    return { at, sought, isText: true, words: title, where: `${first ? "…" : ""}${text.slice(first, first + 4 * BEFORE).trim()}…` };
+// Return the sections that contain one of the words, without the ids in `known`. Each has the text around its first match.
+function findInText(words, known) {
+  sections ??= readSections();
+  const hits = sections.filter(({ id, lowerText }) => !known.has(id) && countMatches(lowerText, words));
+  return hits.map(({ id, title, text, lowerText }) => {
+    const places = words.flatMap((word) => [word, SYNONYMS[word] ?? word]).map((word) => text.toLowerCase().indexOf(word));
+    const matches = places.filter((place) => place >= 0);
+    const first = matches.length ? Math.max(0, Math.min(...matches) - BEFORE) : 0;
+    return { id, lowerText, isText: true, text: title, context: `${first ? "…" : ""}${text.slice(first, first + 4 * BEFORE).trim()}…` };
   });
 }
 
-// Whole words first, then beginnings, parts whose title has a word, names, other text; headings before fields.
-function rank({ sought, words, isHeading, isText }, query) {
-  const isTitled = isText && count(words.toLowerCase(), query.split(/\s+/));
-  const place = sought === query ? 0 : sought.startsWith(query) ? 2 : isTitled ? 3 : isText ? 6 : 4;
+// Return the rank of a hit, lowest first: exact names, names that begin with the query, sections with a matching title,
+// other names, other text. Headings come before other entries of the same kind.
+function rankHit({ lowerText, text, isHeading, isText }, query) {
+  const isTitled = isText && countMatches(text.toLowerCase(), query.split(/\s+/));
+  const place = lowerText === query ? 0 : lowerText.startsWith(query) ? 2 : isTitled ? 3 : isText ? 6 : 4;
   return place + (isHeading ? 0 : 1);
 }
 
-function look(query) {
-  index ??= read(NAMES);
+// Return the hits of a query, those that match most of its words first.
+function findHits(query) {
+  names ??= readEntries(NAMES);
   const words = query.split(/\s+/);
-  const hits = index.filter(({ sought }) => count(sought, words));
-  const isWhole = ({ sought, where }) => count(`${sought} ${where.toLowerCase()}`, words) === words.length;
-  const all = [...hits, ...inText(words, new Set(hits.filter(isWhole).map(({ at }) => at)))];
+  const hits = names.filter(({ lowerText }) => countMatches(lowerText, words));
+  const hasAllWords = ({ lowerText, context }) => countMatches(`${lowerText} ${context.toLowerCase()}`, words) === words.length;
+  const all = [...hits, ...findInText(words, new Set(hits.filter(hasAllWords).map(({ id }) => id)))];
   return all
-    .map((hit) => ({ hit, many: count(`${hit.sought} ${hit.isText ? "" : hit.where.toLowerCase()}`, words) }))
-    .sort((one, other) => other.many - one.many || rank(one.hit, query) - rank(other.hit, query))
+    .map((hit) => ({ hit, matches: countMatches(`${hit.lowerText} ${hit.isText ? "" : hit.context.toLowerCase()}`, words) }))
+    .sort((one, other) => other.matches - one.matches || rankHit(one.hit, query) - rankHit(other.hit, query))
     .map(({ hit }) => hit);
 }
 
-function entry({ at, words, where }) {
+function makeResult({ id, text, context }) {
   const item = document.createElement("li");
   const link = item.appendChild(document.createElement("a"));
-  link.href = `#${at}`;
-  link.append(words);
-  if (where) {
+  link.href = `#${id}`;
+  link.append(text);
+  if (context) {
     const hint = link.appendChild(document.createElement("span"));
     hint.className = "hint";
-    hint.textContent = where;
+    hint.textContent = context;
   }
   return item;
 }
 
-function show() {
-  const query = find.value.trim().toLowerCase().replaceAll("'", "’");
-  const hits = query ? look(query) : [];
-  const entries = hits.slice(0, MAX_FOUND).map(entry);
+function showResults() {
+  const query = searchField.value.trim().toLowerCase().replaceAll("'", "’");
+  const hits = query ? findHits(query) : [];
+  const items = hits.slice(0, MAX_FOUND).map(makeResult);
   if (query && !hits.length) {
     const none = document.createElement("li");
     none.className = "found-none";
     none.textContent = "Nothing. Try another word.";
-    entries.push(none);
+    items.push(none);
   }
-  found.replaceChildren(...entries);
-  found.hidden = !query;
+  results.replaceChildren(...items);
+  results.hidden = !query;
   document.querySelector(".contents-all").hidden = Boolean(query);
   document.getElementById("found-count").textContent = query ? `${hits.length} found` : "";
 }
 
-// From the field and between results by arrow keys; Enter in the field takes the first.
-function step(event) {
-  const links = [find, ...found.querySelectorAll("a")];
-  const here = links.indexOf(document.activeElement);
+// Move the focus between the field and the results with the arrow keys. Enter in the field opens the first result.
+function moveFocus(event) {
+  const stops = [searchField, ...results.querySelectorAll("a")];
+  const here = stops.indexOf(document.activeElement);
   const next = { ArrowDown: here + 1, ArrowUp: here - 1 }[event.key];
-  if (event.key === "Enter" && here === 0) links[1]?.click();
-  if (here < 0 || next === undefined || !links[next]) return;
+  if (event.key === "Enter" && here === 0) stops[1]?.click();
+  if (here < 0 || next === undefined || !stops[next]) return;
   event.preventDefault();
-  links[next].focus();
+  stops[next].focus();
 }
 
-function clear() {
-  find.value = "";
-  show();
+function clearSearch() {
+  searchField.value = "";
+  showResults();
 }
 
 document.querySelector(".finder").hidden = false;
-find.addEventListener("input", show);
-document.querySelector(".finder").addEventListener("keydown", step);
-found.addEventListener("click", (event) => event.target.closest("a") && setTimeout(clear));
+searchField.addEventListener("input", showResults);
+document.querySelector(".finder").addEventListener("keydown", moveFocus);
+results.addEventListener("click", (event) => event.target.closest("a") && setTimeout(clearSearch));
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, textarea, select, [contenteditable]") && event.target.type !== "radio";
   if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
-    if (!find.checkVisibility()) location.hash = "contents";
-    find.focus();
-    find.select();
+    if (!searchField.checkVisibility()) location.hash = "contents";
+    searchField.focus();
+    searchField.select();
   }
   if (event.key !== "Escape") return;
-  if (find.value) clear();
+  if (searchField.value) clearSearch();
   else if (location.hash === "#contents") location.hash = "reading";
 });

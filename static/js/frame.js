@@ -1,10 +1,10 @@
-// Code of every page of the payer.
+// Every page of the payer runs this script.
 
-// A page that answers a form gets its own address, so that Back and reload do not send the form again.
-const own = document.querySelector("meta[name=reload]");
-if (own) history.replaceState(null, "", own.content);
+// If this page is the answer to a form, replace its address, so that Back and reload do not send the form again.
+const pageAddress = document.querySelector("meta[name=reload]");
+if (pageAddress) history.replaceState(null, "", pageAddress.content);
 
-// The server writes each time with the letters of its zone, and the style hides them. A payer in another zone sees them.
+// Show the time zone next to each time if the payer is in another zone. The style sheet hides it otherwise.
 function nameOtherZones() {
   for (const time of document.querySelectorAll("time[data-zone]")) {
     const ahead = -new Date(time.dateTime).getTimezoneOffset(); // in minutes, at that moment

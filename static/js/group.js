@@ -1,11 +1,11 @@
-// Loads the group page again once something on it has changed, unless the person is using it.
+// Reload the group page after it has changed on the server, unless the mate is using it.
 const EVERY_MS = 10_000;
-const PRESS_MS = 3000; // a release outside the window is never heard
+const PRESS_MS = 3000; // no event reports a release outside the window
 const answersForm = document.querySelector("meta[name=reload]") !== null;
-let known = answersForm ? null : words(document); // the notice that answers a form is not shown again
+let knownText = answersForm ? null : readText(document); // after a form, the page has a notice that the next load lacks
 let pressedAt = -Infinity;
 
-function words(page) {
+function readText(page) {
   return page.querySelector(".step").textContent.replace(/\s+/g, " ");
 }
 
@@ -16,18 +16,18 @@ function isInUse() {
   return isTyped || isOpen || performance.now() - pressedAt < PRESS_MS;
 }
 
-async function look() {
+async function reloadIfChanged() {
   if (document.hidden || isInUse()) return;
-  const answer = await fetch(location.href).catch(() => null); // the next look tries again
+  const answer = await fetch(location.href).catch(() => null); // no connection: try again after EVERY_MS
   if (!answer?.ok || isInUse()) return;
-  if (answer.redirected) return void location.replace(answer.url); // the person's own page
-  const found = words(new DOMParser().parseFromString(await answer.text(), "text/html"));
-  if (known !== null && found !== known) return void location.reload();
-  known = found;
+  if (answer.redirected) return void location.replace(answer.url); // the page of the mate's own share
+  const text = readText(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  if (knownText !== null && text !== knownText) return void location.reload();
+  knownText = text;
 }
 
 addEventListener("pointerdown", () => (pressedAt = performance.now()));
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressedAt = -Infinity));
-document.addEventListener("visibilitychange", look);
-setInterval(look, EVERY_MS);
-if (answersForm) look();
+document.addEventListener("visibilitychange", reloadIfChanged);
+setInterval(reloadIfChanged, EVERY_MS);
+if (answersForm) reloadIfChanged();

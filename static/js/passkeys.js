@@ -1,5 +1,5 @@
-// Passkeys: a form with data-passkey asks the authenticator, then sends its answer. Without this file, or in a browser
-// without passkeys, its button stays hidden and its hint says so.
+// Passkeys: before a form with data-passkey is sent, ask the authenticator for a credential and add it to the form.
+// Without JavaScript or passkeys, the button stays hidden, and the hint says why.
 const WORDS = {
   NotAllowedError: "No passkey was used. Try again, or choose another way.",
   InvalidStateError: "This device already has one of your passkeys.",
@@ -17,41 +17,41 @@ function toText(buffer) {
   return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-function withBytes(options) {
-  const listed = (rows) => rows?.map((row) => ({ ...row, id: toBytes(row.id) }));
+function decodeOptions(options) {
+  const decodeIds = (rows) => rows?.map((row) => ({ ...row, id: toBytes(row.id) }));
   const user = options.user && { ...options.user, id: toBytes(options.user.id) };
   return {
     ...options,
     challenge: toBytes(options.challenge),
     user,
-    allowCredentials: listed(options.allowCredentials),
-    excludeCredentials: listed(options.excludeCredentials),
+    allowCredentials: decodeIds(options.allowCredentials),
+    excludeCredentials: decodeIds(options.excludeCredentials),
   };
 }
 
-function written({ id, rawId, type, response }) {
+function encodeCredential({ id, rawId, type, response }) {
   const parts = ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"];
-  const sent = parts.filter((part) => response[part]).map((part) => [part, toText(response[part])]);
-  return JSON.stringify({ id, rawId: toText(rawId), type, response: Object.fromEntries(sent) });
+  const encoded = parts.filter((part) => response[part]).map((part) => [part, toText(response[part])]);
+  return JSON.stringify({ id, rawId: toText(rawId), type, response: Object.fromEntries(encoded) });
 }
 
-// The options are in the page, or the form's address returns them.
-async function optionsOf(form) {
-  const kept = document.getElementById(form.dataset.options);
-  if (kept) return JSON.parse(kept.textContent);
+// Return the options for the authenticator: from the page, or from the form's address.
+async function loadOptions(form) {
+  const inPage = document.getElementById(form.dataset.options);
+  if (inPage) return JSON.parse(inPage.textContent);
   const answer = await fetch(form.action, { headers: { Accept: "application/json" } });
-  if (answer.redirected) location.reload(); // somebody has logged in meanwhile
+  if (answer.redirected) location.reload(); // the person has logged in, for example in another tab
   const data = await answer.json();
   if (!answer.ok) throw new Error(data.error, { cause: "service" });
   return data.request_options;
 }
 
-async function use(form) {
-  const { publicKey } = await optionsOf(form);
-  const asked = { publicKey: withBytes(publicKey) };
+async function submitCredential(form) {
+  const { publicKey } = await loadOptions(form);
+  const request = { publicKey: decodeOptions(publicKey) };
   const isNew = form.dataset.passkey === "create";
-  const credential = await (isNew ? navigator.credentials.create(asked) : navigator.credentials.get(asked));
-  form.elements.credential.value = written(credential);
+  const credential = await (isNew ? navigator.credentials.create(request) : navigator.credentials.get(request));
+  form.elements.credential.value = encodeCredential(credential);
   form.submit();
 }
 
@@ -67,7 +67,7 @@ for (const form of document.querySelectorAll("[data-passkey]")) {
     event.preventDefault();
     hint.textContent = "";
     try {
-      await use(form);
+      await submitCredential(form);
     } catch (error) {
       hint.textContent = error.cause === "service" ? error.message : (WORDS[error.name] ?? FAILED);
     }

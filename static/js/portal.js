@@ -1,8 +1,8 @@
-// What the portal does beyond links and forms: the menu on a phone, copying, countdowns, questions in place.
-// Every part of it works without this file: the menu is a page, what is copied can be selected.
-const menu = document.querySelector(".side-menu[aria-controls]"); // the menu's own page has a way back in its place
+// The script of the portal: the menu on a phone, copy buttons, countdowns, and questions in place. Without JavaScript, the
+// menu and each question are pages, and people can select the text to copy.
+const menu = document.querySelector(".side-menu[aria-controls]"); // the menu's own page has a link back instead
 
-function openMenu(isOpen) {
+function toggleMenu(isOpen) {
   document.querySelector(".side").classList.toggle("is-open", isOpen);
   menu.setAttribute("aria-expanded", isOpen);
   menu.lastChild.textContent = isOpen ? "Close" : "Menu";
@@ -12,10 +12,10 @@ function openMenu(isOpen) {
 
 if (menu) {
   menu.setAttribute("role", "button");
-  openMenu(false);
+  toggleMenu(false);
   menu.addEventListener("click", (event) => {
     event.preventDefault();
-    openMenu(menu.getAttribute("aria-expanded") !== "true");
+    toggleMenu(menu.getAttribute("aria-expanded") !== "true");
   });
   menu.addEventListener("keydown", (event) => {
     if (event.key !== " ") return;
@@ -24,42 +24,42 @@ if (menu) {
   });
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && menu.getAttribute("aria-expanded") === "true") {
-      openMenu(false);
+      toggleMenu(false);
       menu.focus();
     }
   });
 }
 
-function toast(words) {
-  const shown = document.getElementById("toast") ?? document.body.appendChild(document.createElement("p"));
-  shown.id = "toast";
-  shown.className = "toast";
-  shown.setAttribute("role", "status");
-  shown.textContent = words;
-  shown.hidden = false;
-  clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => (shown.hidden = true), 5000);
+function showToast(words) {
+  const message = document.getElementById("toast") ?? document.body.appendChild(document.createElement("p"));
+  message.id = "toast";
+  message.className = "toast";
+  message.setAttribute("role", "status");
+  message.textContent = words;
+  message.hidden = false;
+  clearTimeout(showToast.timer);
+  showToast.timer = setTimeout(() => (message.hidden = true), 5000);
 }
 
-function complain(words) {
-  const said = document.getElementById("complaint") ?? document.createElement("p");
-  said.id = "complaint";
-  said.className = "complaint tone-stop";
-  said.setAttribute("role", "alert");
-  document.getElementById("main").prepend(said);
-  said.textContent = words;
+function showError(words) {
+  const box = document.getElementById("complaint") ?? document.createElement("p");
+  box.id = "complaint";
+  box.className = "complaint tone-stop";
+  box.setAttribute("role", "alert");
+  document.getElementById("main").prepend(box);
+  box.textContent = words;
 }
 
-// Copies the text of the element that it names.
+// Copy the text of the element that data-copy names.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
   const source = document.getElementById(button.dataset.copy);
   await navigator.clipboard.writeText((source.value ?? source.textContent).trim());
-  toast(button.dataset.copied ?? "Copied");
+  showToast(button.dataset.copied ?? "Copied");
 });
 
-// Copies what the link leads to; without script, or without a clipboard, it is opened.
+// Copy the text of the page that a link with data-fetch leads to. If the browser has no clipboard, the link opens the page.
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("[data-fetch]");
   if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey) return;
@@ -67,10 +67,10 @@ document.addEventListener("click", async (event) => {
   const answer = await fetch(link.href);
   if (!answer.ok) return location.assign(link.href);
   await navigator.clipboard.writeText(await answer.text());
-  toast(link.dataset.fetch);
+  showToast(link.dataset.fetch);
 });
 
-// A row opens in place, and closes when its link is used again.
+// Show the details of a row below it, or hide them if they are shown. htmx loads them.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const opener = event.target.closest?.("[data-opens]");
   if (!opener) return;
@@ -84,8 +84,8 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   }
 });
 
-// What waits for the whole page counts down to a moment; the moment itself stands beside it.
-function countDown() {
+// Show the time that is left until each moment on the page.
+function updateCountdowns() {
   for (const clock of document.querySelectorAll("time[data-countdown]")) {
     const seconds = Math.max(0, Math.round((new Date(clock.dateTime) - Date.now()) / 1000));
     const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -96,20 +96,20 @@ function countDown() {
   }
 }
 
-// A question opens in place, one at a time; the focus goes into it, and back to what opened it. Without this file, or
-// without htmx, it is a page of its own.
-function close(question) {
-  const asked = document.querySelector(`[data-asks][hx-target="#${question.id}"][aria-expanded=true]`);
-  asked?.setAttribute("aria-expanded", "false");
+// Close a question that is open in the page, and return the link that opened it.
+function closeQuestion(question) {
+  const questionLink = document.querySelector(`[data-asks][hx-target="#${question.id}"][aria-expanded=true]`);
+  questionLink?.setAttribute("aria-expanded", "false");
   question.replaceChildren();
-  return asked;
+  return questionLink;
 }
 
+// When a question has opened, close the other questions and move the focus into it.
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   if (!detail.target.matches(".question")) return;
-  for (const other of document.querySelectorAll(".question:not(:empty)")) if (other !== detail.target) close(other);
-  for (const verb of document.querySelectorAll("[data-asks]")) {
-    verb.setAttribute("aria-expanded", verb === detail.requestConfig.elt);
+  for (const other of document.querySelectorAll(".question:not(:empty)")) if (other !== detail.target) closeQuestion(other);
+  for (const questionLink of document.querySelectorAll("[data-asks]")) {
+    questionLink.setAttribute("aria-expanded", questionLink === detail.requestConfig.elt);
   }
   const first = detail.target.querySelector("input:not([type=hidden]), textarea, select") ?? detail.target.querySelector("h2, h3");
   if (first?.matches("h2, h3")) first.tabIndex = -1;
@@ -117,37 +117,37 @@ document.addEventListener("htmx:afterSwap", ({ detail }) => {
 });
 
 document.addEventListener("click", (event) => {
-  const back = event.target.closest("[data-back]");
-  const opened = back && close(back.closest(".question"));
-  if (!opened) return;
+  const backLink = event.target.closest("[data-back]");
+  const focusTarget = backLink && closeQuestion(backLink.closest(".question"));
+  if (!focusTarget) return;
   event.preventDefault();
-  opened.focus();
+  focusTarget.focus();
 });
 
 document.addEventListener("keydown", (event) => {
   const question = event.key === "Escape" && event.target.closest?.(".question");
-  if (question) close(question)?.focus();
+  if (question) closeQuestion(question)?.focus();
 });
 
-function sayWhatOpens() {
-  for (const verb of document.querySelectorAll("[data-asks]:not([aria-expanded])")) verb.setAttribute("aria-expanded", "false");
+function collapseQuestionLinks() {
+  for (const questionLink of document.querySelectorAll("[data-asks]:not([aria-expanded])")) questionLink.setAttribute("aria-expanded", "false");
 }
 
-// What updates itself does so while the page is in sight, and never under somebody's hands; who may have begun while
-// the answer was on its way.
+// Stop the update of a part of the page while the page is hidden or a person uses the part. This is checked before the
+// request and before the swap, because the person might start during the request.
 let isPressed = false;
 addEventListener("pointerdown", () => (isPressed = true));
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (isPressed = false));
 const IN_USE =
   ".ask, details[open], .table-tick :checked, [data-opens][aria-expanded=true], [aria-disabled=true], .htmx-request:not([data-updates])";
-for (const moment of ["htmx:beforeRequest", "htmx:beforeSwap"]) {
-  document.addEventListener(moment, (event) => {
+for (const htmxEvent of ["htmx:beforeRequest", "htmx:beforeSwap"]) {
+  document.addEventListener(htmxEvent, (event) => {
     if (!event.detail.requestConfig.elt.matches("[data-updates]")) return;
     if (document.hidden || isPressed || event.detail.target.querySelector(IN_USE)) event.preventDefault();
   });
 }
 
-// A button that was pressed says so, and is not pressed twice.
+// Submit a form only once, and show on its button that it is being sent.
 document.addEventListener("submit", (event) => {
   const button = event.submitter;
   if (!button?.dataset.busy) return;
@@ -157,25 +157,25 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 
-// A request of a part of the page that fails says so where it was asked for.
+// Show an error on the page if a request of htmx fails.
 for (const failure of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(failure, ({ detail }) => {
     const id = detail.xhr?.getResponseHeader?.("X-Request-Id");
-    complain(id ? `That did not work. Load the page again, or quote ${id} to support.` : "No connection. Try again.");
+    showError(id ? `That did not work. Load the page again, or quote ${id} to support.` : "No connection. Try again.");
   });
 }
 
-function reveal() {
-  sayWhatOpens();
+function updateControls() {
+  collapseQuestionLinks();
   for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
-  countDown();
+  updateCountdowns();
 }
 
-document.addEventListener("htmx:afterSettle", reveal);
-setInterval(countDown, 1000);
-reveal();
+document.addEventListener("htmx:afterSettle", updateControls);
+setInterval(updateCountdowns, 1000);
+updateControls();
 
-// A colour is typed as its code, or picked, and each follows the other.
+// Keep the colour picker and the field with the colour's code in step.
 for (const picker of document.querySelectorAll("[data-picks]")) {
   const field = document.getElementById(picker.dataset.picks);
   picker.hidden = false;
@@ -188,7 +188,7 @@ for (const picker of document.querySelectorAll("[data-picks]")) {
   });
 }
 
-// A file that is too large is refused before it is sent: an answer to what is still being sent may never be seen.
+// Refuse a file that is too large before it is sent. While a browser still sends, it might not show the server's answer.
 document.addEventListener("change", (event) => {
   const field = event.target.closest("[data-max-bytes]");
   if (!field) return;

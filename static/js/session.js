@@ -1,15 +1,15 @@
-// Says two minutes before a sign-in ends when it does; a tap makes it last as long again.
+// Show a notice two minutes before the sign-in ends. Its button extends the sign-in.
 const session = document.querySelector("[data-stay]");
-const WARNED = 120; // seconds before the end
+const WARN_SECONDS = 120; // before the end
 let seconds = Number(session.dataset.stay);
-let since = Date.now();
+let startedAt = Date.now();
 
-function sayEnd() {
-  const left = seconds - (Date.now() - since) / 1000;
-  session.hidden = left > WARNED;
-  const ends = session.querySelector("[data-ends]");
-  if (left <= 0 && ends.textContent !== ends.dataset.over) {
-    ends.textContent = ends.dataset.over;
+function showNotice() {
+  const secondsLeft = seconds - (Date.now() - startedAt) / 1000;
+  session.hidden = secondsLeft > WARN_SECONDS;
+  const sentence = session.querySelector("[data-ends]");
+  if (secondsLeft <= 0 && sentence.textContent !== sentence.dataset.over) {
+    sentence.textContent = sentence.dataset.over;
     session.querySelector("[data-extend]").hidden = true;
     session.querySelector("[data-again]")?.removeAttribute("hidden");
   }
@@ -18,16 +18,16 @@ function sayEnd() {
 session.querySelector("[data-extend]").addEventListener("click", async () => {
   const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
   const answer = await fetch(session.dataset.action, { method: "POST", headers: { "X-CSRFToken": token } }).catch(() => null);
-  if (answer?.status !== 200) return; // what is typed is kept all the same
+  if (answer?.status !== 200) return; // no connection, or the sign-in has ended: the typed form can still be sent
   const { until, lasts, is_last: isLast } = await answer.json();
-  const ends = session.querySelector("[data-ends]");
-  ends.innerHTML = ends.dataset.words.replace("{time}", until);
+  const sentence = session.querySelector("[data-ends]");
+  sentence.innerHTML = sentence.dataset.words.replace("{time}", until);
   session.querySelector("[data-extend]").hidden = isLast;
   document.dispatchEvent(new Event("stay:changed"));
   seconds = lasts;
-  since = Date.now();
-  sayEnd();
+  startedAt = Date.now();
+  showNotice();
 });
-setInterval(sayEnd, 1000);
-document.addEventListener("visibilitychange", sayEnd);
-sayEnd();
+setInterval(showNotice, 1000);
+document.addEventListener("visibilitychange", showNotice);
+showNotice();

@@ -1,49 +1,50 @@
-// Shows what each bears while somebody changes how it is split. The server works it out anew, and judges it.
+// Show each person's amount while the lead changes the split. The server calculates and validates the amounts again.
 const form = document.querySelector(".split");
 const panel = form.querySelector(".panel");
 const { dataset: words } = panel;
 const total = Number(words.total);
 const digits = Number(words.digits);
 const minimum = Number(words.minimum);
-const unit = Number(words.unit); // a card can be charged multiples of it alone
+const unit = Number(words.unit); // a card can only be charged multiples of it
 const MAX_MATES = 19;
-const NARROWEST = 4; // per cent of the bar, as in share_bar.py
-const LETTER = 7;
+// In per cent of the bar, as in hosted_page/share_bar.py.
+const MIN_WIDTH = 4;
+const MIN_LETTER_WIDTH = 7;
 const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: words.currency, currencyDisplay: "narrowSymbol", minimumFractionDigits: digits, maximumFractionDigits: digits });
-const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
-const plain = new Intl.NumberFormat(document.documentElement.lang, { useGrouping: false, minimumFractionDigits: digits, maximumFractionDigits: digits });
-const few = (minor) => (words.currency === "GBP" && minor < 100 ? words.pence.replace("{count}", minor) : shown(minor));
+const formatAmount = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
+const plainNumber = new Intl.NumberFormat(document.documentElement.lang, { useGrouping: false, minimumFractionDigits: digits, maximumFractionDigits: digits });
+const formatRemainder = (minor) => (words.currency === "GBP" && minor < 100 ? words.pence.replace("{count}", minor) : formatAmount(minor));
 
 const yourName = document.getElementById("your-name");
 const people = document.getElementById("people");
 const steppers = panel.querySelectorAll("[data-step]");
 const bar = panel.querySelector("[data-bar]");
-const tally = panel.querySelector("[data-tally]");
+const tallyLine = panel.querySelector("[data-tally]");
 const addMate = panel.querySelector("[data-add]");
-const rows = () => [...panel.querySelectorAll("[data-row]")];
-const one = (name) => panel.querySelector(`[data-${name}]`);
-const isOwn = () => document.getElementById("split-own").checked;
+const findRows = () => [...panel.querySelectorAll("[data-row]")];
+const findPart = (name) => panel.querySelector(`[data-${name}]`);
+const isByAmount = () => document.getElementById("split-own").checked;
 const byItem = panel.querySelector("[data-items]");
 const isByItem = () => byItem !== null && document.getElementById("split-item").checked;
 
-function say(element, text) {
+function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// Minor units, null for what is no amount.
+// Return a typed amount in minor units, or null if it is not an amount.
 function minorUnits(typed) {
-  const found = typed.replace(/[\s\p{Sc}]/gu, "").match(/^(\d{1,9})(?:[.,](\d{1,3}))?$/);
-  if (!found || (found[2] || "").length > digits) return null;
-  return Number(found[1]) * 10 ** digits + Number((found[2] || "").padEnd(digits, "0") || 0);
+  const match = typed.replace(/[\s\p{Sc}]/gu, "").match(/^(\d{1,9})(?:[.,](\d{1,3}))?$/);
+  if (!match || (match[2] || "").length > digits) return null;
+  return Number(match[1]) * 10 ** digits + Number((match[2] || "").padEnd(digits, "0") || 0);
 }
 
-const amountOf = (row) => minorUnits(row.querySelector(".own-amount").value) || 0;
+const readAmount = (row) => minorUnits(row.querySelector(".own-amount").value) || 0;
 
-// One more line for a mate; whatever is typed in the last one stays there alone.
+// Add an empty line for a mate, as a copy of the last line.
 function addRow() {
-  const last = rows().pop();
+  const last = findRows().pop();
   const row = last.cloneNode(true);
-  const position = rows().length + 2;
+  const position = findRows().length + 2;
   row.className = "mate not-equal not-own";
   row.querySelector(".own-error")?.remove();
   for (const field of row.querySelectorAll("input")) {
@@ -55,107 +56,108 @@ function addRow() {
     label.htmlFor = field.id;
     label.textContent = label.textContent.replace(/\d+/, position);
   }
-  say(row.querySelector(".monogram"), String(position));
+  setText(row.querySelector(".monogram"), String(position));
   last.after(row);
   return row;
 }
 
-// Equally: what does not divide is the lead's.
+// Show equal shares, and return the amounts. The lead bears the remainder of the division.
 function showEqual() {
   const count = people.validity.valid ? Number(people.value) : 0;
   const mates = count - 1;
-  while (rows().length < mates) addRow();
-  rows().forEach((row, index) => row.classList.toggle("not-equal", index >= Math.max(mates, 1)));
+  while (findRows().length < mates) addRow();
+  findRows().forEach((row, index) => row.classList.toggle("not-equal", index >= Math.max(mates, 1)));
   panel.classList.toggle("panel-many", count > 8);
   const each = count ? Math.floor(total / count / unit) * unit : 0;
   const more = count ? total - each * count : 0;
-  say(one("yours"), count ? shown(each + more) : "");
-  for (const amount of panel.querySelectorAll("[data-each]")) say(amount, count ? shown(each) : "");
-  say(one("note"), more ? words.more.replace("{amount}", few(more)) : "");
-  say(one("mates"), one("mates").dataset.words.replace("{count}", mates));
-  say(one("count"), String(mates));
+  setText(findPart("yours"), count ? formatAmount(each + more) : "");
+  for (const amount of panel.querySelectorAll("[data-each]")) setText(amount, count ? formatAmount(each) : "");
+  setText(findPart("note"), more ? words.more.replace("{amount}", formatRemainder(more)) : "");
+  setText(findPart("mates"), findPart("mates").dataset.words.replace("{count}", mates));
+  setText(findPart("count"), String(mates));
   steppers[0].disabled = count <= Number(people.min);
   steppers[1].disabled = count >= Number(people.max);
   panel.querySelector("[data-at-most]").hidden = count < Number(people.max);
   return count ? [each + more, ...Array(mates).fill(each)] : [];
 }
 
-// Own amounts: what is left for the lead.
+// Show the part that is left for the lead after the mates' own amounts, and return the amounts.
 function showOwn() {
-  const asked = rows().map(amountOf);
-  const left = total - asked.reduce((sum, amount) => sum + amount, 0);
-  say(one("left"), shown(Math.max(left, 0)));
-  rows().forEach((row) => {
+  const mateAmounts = findRows().map(readAmount);
+  const left = total - mateAmounts.reduce((sum, amount) => sum + amount, 0);
+  setText(findPart("left"), formatAmount(Math.max(left, 0)));
+  findRows().forEach((row) => {
     if (row.querySelector("[name=name]").value || row.querySelector(".own-amount").value) row.classList.remove("not-own");
   });
-  addMate.hidden = rows().filter((row) => !row.classList.contains("not-own")).length >= MAX_MATES;
-  return [left, ...asked];
+  addMate.hidden = findRows().filter((row) => !row.classList.contains("not-own")).length >= MAX_MATES;
+  return [left, ...mateAmounts];
 }
 
-// By item: units and a part of the shared lines, rounded down as in checkout/split/item_amounts.py. Returns the amounts of
-// the lead, the mates and the free units.
+// Show a split by item, and return the amounts of the lead, the mates and the free units. An amount is the price of the
+// units and a part of the shared lines, rounded down as in checkout/split/item_amounts.py.
 function showItems() {
   const lines = [...byItem.querySelectorAll("[data-line]")].map((line) => {
     const inputs = [...line.querySelectorAll("input")];
     const counts = inputs.map((input) => input.value).join(" ").split(" ").map((text) => Number(text) || 0);
     const free = Math.max(0, Number(line.dataset.quantity) - counts.reduce((sum, count) => sum + count, 0));
     if (inputs[0].type === "number") inputs.forEach((input, index) => { input.max = counts[index] + free; });
-    const shown = line.querySelector("[data-line-free]");
-    if (shown) say(shown, String(free));
+    const freeCount = line.querySelector("[data-line-free]");
+    if (freeCount) setText(freeCount, String(free));
     return { price: Number(line.dataset.price), counts, free };
   });
-  const goodsOf = (count) => lines.reduce((sum, line) => sum + line.price * (count(line) || 0), 0);
+  const sumGoods = (count) => lines.reduce((sum, line) => sum + line.price * (count(line) || 0), 0);
   const { goods, shared } = byItem.dataset;
-  const cost = (sum) => Math.floor((sum + Math.floor((Number(shared) * sum) / Number(goods))) / unit) * unit;
-  const mates = rows().map((_, index) => cost(goodsOf((line) => line.counts[index + 1])));
-  const free = cost(goodsOf((line) => line.free));
+  const roundCost = (sum) => Math.floor((sum + Math.floor((Number(shared) * sum) / Number(goods))) / unit) * unit;
+  const mates = findRows().map((_, index) => roundCost(sumGoods((line) => line.counts[index + 1])));
+  const free = roundCost(sumGoods((line) => line.free));
   const left = total - free - mates.reduce((sum, amount) => sum + amount, 0);
-  const more = left - cost(goodsOf((line) => line.counts[0]));
-  rows().forEach((row, index) => say(row.querySelector("[data-item-cost]"), shown(mates[index])));
-  say(one("item-yours"), shown(Math.max(left, 0)));
-  say(one("item-note"), more > 0 ? words.more.replace("{amount}", few(more)) : "");
+  const more = left - roundCost(sumGoods((line) => line.counts[0]));
+  findRows().forEach((row, index) => setText(row.querySelector("[data-item-cost]"), formatAmount(mates[index])));
+  setText(findPart("item-yours"), formatAmount(Math.max(left, 0)));
+  setText(findPart("item-note"), more > 0 ? words.more.replace("{amount}", formatRemainder(more)) : "");
   const units = lines.reduce((sum, line) => sum + line.free, 0);
-  one("free-units").hidden = units === 0;
-  say(one("free-count"), String(units));
-  say(one("free-cost"), shown(free));
+  findPart("free-units").hidden = units === 0;
+  setText(findPart("free-count"), String(units));
+  setText(findPart("free-cost"), formatAmount(free));
   return [left, ...mates, free];
 }
 
-// From equal shares to own amounts: each begins with the equal share, so that only what differs is typed.
+// When the lead changes from equal shares to own amounts, fill in the equal shares, so that only
+// amounts that differ must be typed.
 function beginWithEqual() {
   const count = people.validity.valid ? Number(people.value) : 0;
-  if (!isOwn() || !count || rows().some((row) => row.querySelector(".own-amount").value.trim())) return;
+  if (!isByAmount() || !count || findRows().some((row) => row.querySelector(".own-amount").value.trim())) return;
   const each = Math.floor(total / count / unit) * unit;
-  rows().slice(0, count - 1).forEach((row) => {
-    row.querySelector(".own-amount").value = plain.format(each / 10 ** digits);
+  findRows().slice(0, count - 1).forEach((row) => {
+    row.querySelector(".own-amount").value = plainNumber.format(each / 10 ** digits);
     row.classList.remove("not-own");
   });
 }
 
-function tell(left) {
-  const typed = rows().map((row) => row.querySelector(".own-amount").value.trim()).filter(Boolean);
-  const hasAmounts = rows().every((row) => !row.querySelector("[name=name]").value.trim() || row.querySelector(".own-amount").value.trim());
+function showTally(left) {
+  const typed = findRows().map((row) => row.querySelector(".own-amount").value.trim()).filter(Boolean);
+  const hasAmounts = findRows().every((row) => !row.querySelector("[name=name]").value.trim() || row.querySelector(".own-amount").value.trim());
   const isAsked = hasAmounts && (typed.length > 0 || !document.getElementById("not-saved"));
-  const isRight = !isOwn() || (isAsked && left >= 0 && typed.map(minorUnits).every((amount) => amount >= minimum && amount % unit === 0));
-  tally.classList.toggle("tally-off", !isRight);
-  const use = tally.querySelector("use");
+  const isRight = !isByAmount() || (isAsked && left >= 0 && typed.map(minorUnits).every((amount) => amount >= minimum && amount % unit === 0));
+  tallyLine.classList.toggle("tally-off", !isRight);
+  const use = tallyLine.querySelector("use");
   use.setAttribute("href", use.getAttribute("href").replace(/#.*/, isRight ? "#check" : "#alert"));
-  const over = isOwn() && left < 0;
-  panel.classList.toggle("panel-over", over);
-  bar.classList.toggle("share-bar-over", over);
-  say(one("tally-words"), over ? words.over.replace("{more}", shown(-left)) : isRight ? words.addsUp : words.look);
-  say(one("sum"), words.sum.replace("{sum}", shown(over ? total - left : total)).replace("{total}", shown(total)));
+  const isOver = isByAmount() && left < 0;
+  panel.classList.toggle("panel-over", isOver);
+  bar.classList.toggle("share-bar-over", isOver);
+  setText(findPart("tally-words"), isOver ? words.over.replace("{more}", formatAmount(-left)) : isRight ? words.addsUp : words.look);
+  setText(findPart("sum"), words.sum.replace("{sum}", formatAmount(isOver ? total - left : total)).replace("{total}", formatAmount(total)));
 }
 
-// A part of the bar for each person, as wide as what they bear.
-function draw(amounts) {
-  const sum = amounts.reduce((before, amount) => before + Math.max(amount, 0), 0); // more than the total if it is too much
+// Draw the bar with one part for each person. Its width shows the amount that the person bears.
+function drawBar(amounts) {
+  const sum = amounts.reduce((before, amount) => before + Math.max(amount, 0), 0); // can exceed the total
   const exact = amounts.map((amount) => (100 * Math.max(amount, 0)) / sum);
-  const borne = exact.filter((width) => width > 0);
-  const equal = 100 / borne.length;
-  const smallest = Math.min(...borne);
-  const tooNarrow = Math.min(NARROWEST, equal) - smallest;
-  const nearer = tooNarrow > 0 ? tooNarrow / (equal - smallest) : 0;
+  const positive = exact.filter((width) => width > 0);
+  const equal = 100 / positive.length;
+  const smallest = Math.min(...positive);
+  const tooNarrow = Math.min(MIN_WIDTH, equal) - smallest;
+  const shift = tooNarrow > 0 ? tooNarrow / (equal - smallest) : 0;
   const letters = [...panel.querySelectorAll(".sharers [data-row] .monogram, .sharers > :first-child .monogram")].map((monogram) => monogram.textContent);
   if (isByItem()) letters[amounts.length - 1] = words.free;
   const model = bar.querySelector("svg");
@@ -164,28 +166,28 @@ function draw(amounts) {
   let x = 0;
   bar.replaceChildren(...exact.map((width, index) => {
     const piece = model.cloneNode(true);
-    const drawn = width > 0 ? width + nearer * (equal - width) : 0;
+    const drawn = width > 0 ? width + shift * (equal - width) : 0;
     piece.setAttribute("x", `${x}%`);
     piece.setAttribute("width", `${drawn}%`);
-    piece.querySelector("text").textContent = drawn >= LETTER ? letters[index] : "";
+    piece.querySelector("text").textContent = drawn >= MIN_LETTER_WIDTH ? letters[index] : "";
     x += drawn;
     return piece;
   }));
   bar.classList.toggle("share-bar-many", amounts.length > 8);
 }
 
-function show() {
-  [words.you, ...rows().map((_, index) => String(index + 2))].forEach((otherwise, index) => {
-    const row = index ? rows()[index - 1] : yourName.closest("li");
-    const letter = [...row.querySelector("input").value.trim()][0] || (index ? otherwise : [...otherwise][0]);
-    say(row.querySelector(".monogram"), letter.toUpperCase());
+function showSplit() {
+  [words.you, ...findRows().map((_, index) => String(index + 2))].forEach((fallback, index) => {
+    const row = index ? findRows()[index - 1] : yourName.closest("li");
+    const letter = [...row.querySelector("input").value.trim()][0] || (index ? fallback : [...fallback][0]);
+    setText(row.querySelector(".monogram"), letter.toUpperCase());
   });
   const equal = showEqual();
   const own = showOwn();
   const items = byItem ? showItems() : [];
   bar.classList.toggle("share-bar-free", isByItem());
-  draw(isByItem() ? items : isOwn() ? own : equal);
-  tell(own[0]);
+  drawBar(isByItem() ? items : isByAmount() ? own : equal);
+  showTally(own[0]);
 }
 
 for (const button of steppers) {
@@ -193,42 +195,42 @@ for (const button of steppers) {
   button.addEventListener("click", () => {
     const wanted = (Number(people.value) || 1) + Number(button.dataset.step);
     people.value = Math.min(people.max, Math.max(people.min, wanted));
-    show();
+    showSplit();
   });
 }
 addMate.addEventListener("click", (event) => {
   event.preventDefault();
   const row = panel.querySelector(".not-own") || addRow();
   row.classList.remove("not-own");
-  show();
+  showSplit();
   row.querySelector("input").focus();
 });
-one("names").addEventListener("click", (event) => {
+findPart("names").addEventListener("click", (event) => {
   event.preventDefault();
   panel.classList.add("panel-names");
   panel.querySelector("[name=name]").focus();
 });
-// What the notice was about is put right: nothing is to blame any more.
-function unblame() {
+// Remove the error marks from the amounts that the notice above the form is about.
+function clearBlame() {
   for (const amount of panel.querySelectorAll("[aria-describedby=not-saved]")) {
     amount.removeAttribute("aria-invalid");
     amount.removeAttribute("aria-describedby");
   }
 }
 form.addEventListener("input", (event) => {
-  show();
-  if (event.target.matches(".own-amount") && !tally.matches(".tally-off")) unblame();
-  event.target.scrollIntoView({ block: "nearest" }); // not below what sticks to the screen's ends
+  showSplit();
+  if (event.target.matches(".own-amount") && !tallyLine.matches(".tally-off")) clearBlame();
+  event.target.scrollIntoView({ block: "nearest" }); // so that no sticky part covers it
 });
 form.addEventListener("change", ({ target }) => {
   const minor = target.classList.contains("own-amount") ? minorUnits(target.value) : null;
-  if (minor !== null) target.value = plain.format(minor / 10 ** digits);
+  if (minor !== null) target.value = plainNumber.format(minor / 10 ** digits);
 });
 
-// Mates are asked by a name: whoever shares says theirs.
+// Require the lead's name for a split, because the mates see who asks them.
 const nameError = document.getElementById("your-name-error");
 form.addEventListener("submit", (event) => {
-  const { submitter } = event; // Safari before 15.4 does not say it: then the server judges
+  const { submitter } = event; // missing in Safari before 15.4, where only the server checks the name
   if (!submitter || submitter.name === "split" || yourName.value.trim()) return;
   event.preventDefault();
   nameError.hidden = false;
@@ -244,6 +246,6 @@ yourName.addEventListener("input", () => {
 form.addEventListener("change", ({ target }) => {
   if (target.name !== "split") return;
   beginWithEqual();
-  show();
+  showSplit();
 });
-addEventListener("pageshow", show); // a browser that goes back brings back what was typed
+addEventListener("pageshow", showSplit); // after Back, the browser restores the typed values

@@ -1,78 +1,78 @@
-// Steps the countdown, says what changes aloud, and returns to the shop unless the payer stays.
-// #status is replaced every second, so nothing here keeps an element: each look reads it anew.
+// Update the countdown, announce changes to screen readers, and return to the shop unless the payer stays.
+// htmx replaces #status every second, so each function finds its elements again.
 const SPOKEN_SECONDS = [60, 30, 10];
 const RETURN_SECONDS = 5;
-const PRESS_MS = 3000; // a release outside the window is never heard
-const spoken = document.getElementById("spoken");
-const opened = performance.getEntriesByType("navigation")[0]?.type;
+const PRESS_MS = 3000; // no event reports a release outside the window
+const announcement = document.getElementById("spoken");
+const navigationType = performance.getEntriesByType("navigation")[0]?.type;
 const firstState = document.getElementById("status").dataset.state;
 let countdown, countdownEnd, lastSecond, returnAt;
 let state = firstState;
 const page = document.getElementById("status").dataset.page;
-let stays = kept("stays") === page;
+let isStaying = readStored("stays") === page;
 let pressedAt = -Infinity;
 
-// What a browser that keeps nothing says is that nothing was kept.
-function kept(name) {
+// Return a stored value, or null if there is none or the browser blocks storage.
+function readStored(key) {
   try {
-    return sessionStorage.getItem(name);
+    return sessionStorage.getItem(key);
   } catch {
     return null;
   }
 }
 
-function keep(name, words) {
+function store(key, text) {
   try {
-    sessionStorage.setItem(name, words);
+    sessionStorage.setItem(key, text);
   } catch {}
 }
 
-function clock(seconds) {
+function formatClock(seconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
-function stepCountdown(now) {
-  const found = document.querySelector(".countdown");
-  if (!found) return;
-  if (found !== countdown) {
-    const end = now + found.dataset.secondsLeft * 1000;
-    // A whole second more or less is the poll's rounding: following it would make the digits stutter.
+function updateCountdown(now) {
+  const current = document.querySelector(".countdown");
+  if (!current) return;
+  if (current !== countdown) {
+    const end = now + current.dataset.secondsLeft * 1000;
+    // The server rounds to whole seconds. To follow each small difference would make the digits jump.
     if (!countdown || Math.abs(end - countdownEnd) > 1500) countdownEnd = end;
-    countdown = found;
+    countdown = current;
   }
   const seconds = Math.max(0, Math.ceil((countdownEnd - now) / 1000));
-  const words = clock(seconds);
-  const shown = found.querySelector(".countdown-clock");
-  if (shown.textContent !== words) shown.textContent = words;
-  found.querySelector("progress").value = seconds;
-  if (seconds !== lastSecond && SPOKEN_SECONDS.includes(seconds)) spoken.textContent = found.dataset.spoken.replace("{seconds}", seconds);
+  const text = formatClock(seconds);
+  const digits = current.querySelector(".countdown-clock");
+  if (digits.textContent !== text) digits.textContent = text;
+  current.querySelector("progress").value = seconds;
+  if (seconds !== lastSecond && SPOKEN_SECONDS.includes(seconds)) announcement.textContent = current.dataset.spoken.replace("{seconds}", seconds);
   lastSecond = seconds;
 }
 
-function sayChange() {
+function announceChange() {
   const { dataset } = document.getElementById("status");
   if (dataset.state === state) return;
   state = dataset.state;
   document.title = dataset.title;
-  spoken.textContent = document.querySelector("h1").textContent;
+  announcement.textContent = document.querySelector("h1").textContent;
 }
 
 function stay() {
-  stays = true;
-  keep("stays", page); // what the payer sends from here leads back here
-  stepReturn();
+  isStaying = true;
+  store("stays", page); // a form leads back to this page, which must not start the return again
+  updateReturn();
 }
 
-function sayThatItStays(offer) {
+function showStaying(offer) {
   offer.hidden = false;
   if (offer.childElementCount) offer.textContent = offer.dataset.stays;
 }
 
-function stepReturn(now) {
+function updateReturn(now) {
   const offer = document.querySelector("[data-auto-return]");
-  const cameBack = opened !== "navigate" && state === firstState;
+  const cameBack = navigationType !== "navigate" && state === firstState;
   if (!offer) return;
-  if (stays || cameBack) return sayThatItStays(offer);
+  if (isStaying || cameBack) return showStaying(offer);
   returnAt ??= now + RETURN_SECONDS * 1000;
   offer.hidden = false;
   const seconds = Math.max(0, Math.ceil((returnAt - now) / 1000));
@@ -82,26 +82,26 @@ function stepReturn(now) {
   location.assign(document.getElementById("return").href);
 }
 
-function look() {
+function updatePage() {
   const now = performance.now();
-  sayChange();
-  stepCountdown(now);
-  stepReturn(now);
+  announceChange();
+  updateCountdown(now);
+  updateReturn(now);
   const print = document.getElementById("print");
   if (print) print.hidden = false;
 }
 
-// A button that is replaced between press and release is never clicked.
-function beforeSwap({ detail }) {
+// Cancel the swap while a button is pressed: the browser reports no click on a button that was replaced.
+function preventSwapWhilePressed({ detail }) {
   if (performance.now() - pressedAt < PRESS_MS) detail.shouldSwap = false;
 }
 
 addEventListener("pointerdown", () => (pressedAt = performance.now()));
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressedAt = -Infinity));
-document.addEventListener("htmx:beforeSwap", beforeSwap);
+document.addEventListener("htmx:beforeSwap", preventSwapWhilePressed);
 for (const touch of ["pointerdown", "keydown"]) addEventListener(touch, () => returnAt && stay());
 addEventListener("pageshow", ({ persisted }) => persisted && stay());
 addEventListener("click", ({ target }) => target.id === "print" && print());
-document.addEventListener("htmx:afterSwap", look);
-setInterval(look, 250);
-look();
+document.addEventListener("htmx:afterSwap", updatePage);
+setInterval(updatePage, 250);
+updatePage();

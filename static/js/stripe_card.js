@@ -1,7 +1,7 @@
-// Shows Stripe's own card fields, and leads back with the token of what was entered: it never passes through us.
+// Show Stripe's card fields, and return to the service with the card token. The card data goes only to Stripe.
 const form = document.getElementById("card-form");
 const pay = document.getElementById("pay");
-const place = document.getElementById("card-element");
+const fieldsElement = document.getElementById("card-element");
 const error = document.getElementById("card-error");
 const payLabel = pay.innerHTML;
 const { key, account, amount, currency, methods, returnUrl } = form.dataset;
@@ -12,34 +12,34 @@ function setBusy(isBusy) {
   else pay.innerHTML = payLabel;
 }
 
-function say(words) {
+function showError(words) {
   error.textContent = words;
-  place.removeAttribute("aria-busy");
+  fieldsElement.removeAttribute("aria-busy");
 }
 
-// Stripe's fields in the colours and letters of this page, light or dark.
-function appearance() {
+// Return the style of Stripe's fields: the colours and fonts of this page, light or dark.
+function readAppearance() {
   const style = getComputedStyle(document.documentElement);
-  const token = (name) => style.getPropertyValue(`--${name}`).trim();
+  const readVariable = (name) => style.getPropertyValue(`--${name}`).trim();
   return {
     variables: {
-      colorPrimary: token("pen"),
-      colorBackground: token("field"),
-      colorText: token("ink"),
-      colorTextSecondary: token("ink-2"),
-      colorDanger: token("stop"),
-      fontFamily: token("sans"),
-      borderRadius: token("radius"),
+      colorPrimary: readVariable("pen"),
+      colorBackground: readVariable("field"),
+      colorText: readVariable("ink"),
+      colorTextSecondary: readVariable("ink-2"),
+      colorDanger: readVariable("stop"),
+      fontFamily: readVariable("sans"),
+      borderRadius: readVariable("radius"),
     },
   };
 }
 
-function tokenOf(result) {
+function readToken(result) {
   if (result.error) throw result.error;
   return result.confirmationToken.id;
 }
 
-async function start() {
+async function mountFields() {
   const stripe = Stripe(key, account ? { stripeAccount: account } : {});
   const elements = stripe.elements({
     mode: "payment",
@@ -47,43 +47,43 @@ async function start() {
     currency,
     captureMethod: "manual",
     allowedPaymentMethodTypes: methods.split(" "),
-    locale: Intl.getCanonicalLocales(document.documentElement.lang)[0], // en-GB: Stripe knows no en-gb
-    appearance: appearance(),
+    locale: Intl.getCanonicalLocales(document.documentElement.lang)[0], // Stripe accepts en-GB, but not en-gb
+    appearance: readAppearance(),
   });
   const fields = elements.create("payment");
   fields.on("ready", () => {
-    place.removeAttribute("aria-busy");
+    fieldsElement.removeAttribute("aria-busy");
     pay.disabled = false;
   });
-  fields.on("loaderror", () => say(error.dataset.broken));
-  fields.mount(place);
+  fields.on("loaderror", () => showError(error.dataset.broken));
+  fields.mount(fieldsElement);
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (pay.hasAttribute("aria-disabled")) return;
     setBusy(true);
-    say("");
+    showError("");
     try {
       const checked = await elements.submit();
       if (checked.error) throw checked.error;
-      const token = tokenOf(await stripe.createConfirmationToken({ elements }));
+      const token = readToken(await stripe.createConfirmationToken({ elements }));
       const url = new URL(returnUrl);
       url.searchParams.set("card_token", token);
       location.assign(url);
     } catch (refusal) {
-      say(refusal.message || error.dataset.broken);
+      showError(refusal.message || error.dataset.broken);
       setBusy(false);
     }
   });
 }
 
 if (typeof Stripe === "undefined") {
-  say(error.dataset.broken);
+  showError(error.dataset.broken);
 } else {
-  start().catch((reason) => {
+  mountFields().catch((reason) => {
     console.error(reason);
-    say(error.dataset.broken);
+    showError(error.dataset.broken);
   });
 }
-// A page from before the payment is not shown again as if nothing were paid.
+// If the payer comes back with the Back button, reload the page: the order can be paid already.
 addEventListener("pageshow", ({ persisted }) => (persisted ? location.reload() : setBusy(false)));

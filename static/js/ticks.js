@@ -1,26 +1,26 @@
-// The lists of the admin: how many rows are ticked, and buttons that wait until one is that they fit.
-function count() {
+// On the lists of the admin, show how many rows are ticked. Disable the buttons of actions that fit no ticked row.
+function updateActions() {
   if (!document.querySelector(".action-select")) return;
   const ticked = [...document.querySelectorAll(".action-select:checked")];
   const buttons = [...document.querySelectorAll(".list-actions button[value]")];
-  const fitting = (button) =>
+  const countFitting = (button) =>
     ticked.filter((box) => !box.hasAttribute("data-fits") || box.dataset.fits.split(" ").includes(button.value)).length;
-  for (const button of buttons) button.disabled = fitting(button) === 0;
-  for (const words of document.querySelectorAll("[data-ticked]")) {
-    words.dataset.before ??= words.textContent;
-    words.textContent = ticked.length ? said(ticked.length, buttons, fitting) : words.dataset.before;
+  for (const button of buttons) button.disabled = countFitting(button) === 0;
+  for (const note of document.querySelectorAll("[data-ticked]")) {
+    note.dataset.before ??= note.textContent;
+    note.textContent = ticked.length ? summarize(ticked.length, buttons, countFitting) : note.dataset.before;
   }
 }
 
-// A verb that fits none of them waits: its count would say nothing.
-function said(ticked, buttons, fitting) {
-  const counts = buttons.map(fitting);
-  if (counts.every((fits) => fits === 0)) return `${ticked} ticked, 0 fit`;
-  if (counts.every((fits) => fits === 0 || fits === ticked)) return `${ticked} ticked`;
+// Return a sentence with the number of ticked rows, and the number of rows that each action fits if they differ.
+function summarize(ticked, buttons, countFitting) {
+  const counts = buttons.map(countFitting);
+  if (counts.every((fitCount) => fitCount === 0)) return `${ticked} ticked, 0 fit`;
+  if (counts.every((fitCount) => fitCount === 0 || fitCount === ticked)) return `${ticked} ticked`;
   if (counts.length === 1) return `${ticked} ticked, ${counts[0]} fit${counts[0] === 1 ? "s" : ""}`;
-  const named = buttons.map((button, at) => `${button.textContent.trim()} ${counts[at]}`);
-  return `${ticked} ticked: ${named.filter((_, at) => counts[at]).join(", ")}`;
+  const byAction = buttons.map((button, index) => `${button.textContent.trim()} ${counts[index]}`);
+  return `${ticked} ticked: ${byAction.filter((_, index) => counts[index]).join(", ")}`;
 }
 
-document.addEventListener("change", count);
-window.addEventListener("pageshow", count);
+document.addEventListener("change", updateActions);
+window.addEventListener("pageshow", updateActions);

@@ -1,14 +1,14 @@
-// Steppers for numbers of units. A field's `max` says how many units it can have.
+// Add buttons to the fields for numbers of units. A field can have up to `max` units.
 {
-  const fields = () => [...document.querySelectorAll("[data-units]")];
+  const findSteppers = () => [...document.querySelectorAll("[data-units]")];
 
-  const showEnds = (units) => {
+  const updateButtons = (units) => {
     const { value, max } = units.querySelector("input");
     units.querySelector("[data-less]").disabled = Number(value) <= 0;
     units.querySelector("[data-more]").disabled = Number(value) >= Number(max);
   };
 
-  for (const units of fields()) {
+  for (const units of findSteppers()) {
     const field = units.querySelector("input");
     for (const [name, step] of [["less", -1], ["more", 1]]) {
       const button = units.querySelector(`[data-${name}]`);
@@ -19,7 +19,7 @@
       });
     }
   }
-  // After the page's own script, which can change each `max`.
-  addEventListener("input", () => fields().forEach(showEnds));
-  addEventListener("pageshow", () => fields().forEach(showEnds));
+  // The page's other script can change each `max`, so this listens on the window, which gets the event last.
+  addEventListener("input", () => findSteppers().forEach(updateButtons));
+  addEventListener("pageshow", () => findSteppers().forEach(updateButtons));
 }
