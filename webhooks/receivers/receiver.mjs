@@ -12,15 +12,15 @@ for (const name of ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_
   process.exit(1)
 }
 const { CHECKOUT_BASE_URL: base, CHECKOUT_CLIENT_ID: client_id, CHECKOUT_CLIENT_SECRET: client_secret } = process.env
-const secrets = process.env.SIGNING_SECRETS.split(/\s+/).filter(Boolean) // drops empty ones: anyone can sign with one
+const secrets = process.env.SIGNING_SECRETS.split(/\s+/).filter(Boolean) // without empty ones: anyone can sign with one
 const port = Number(process.env.PORT || 3000)
 const orders = '/api/merchant/v1/checkouts'
 const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString()
-const started = ago(120) // the first start begins with the checkouts held now
-for (const table of ['seen', 'paid']) mkdirSync(table, { recursive: true }) // in your service: tables with a unique column
+const started = ago(120) // a hold lasts two minutes, so the first catch-up misses none
+for (const table of ['seen', 'paid']) mkdirSync(table, { recursive: true }) // in your service, use tables with a unique column
 let token = { until: 0 }
 
-class Refused extends Error {} // answered with 400; the message is one of the four reasons
+class Refused extends Error {} // the answer is 400, and the message is one of four reasons
 
 const same = (one, other) => one.length === other.length && timingSafeEqual(one, other)
 
@@ -53,7 +53,7 @@ async function call(method, path, body, seconds, headers = {}) {
 }
 
 async function authorized(method, path, body, seconds) {
-  if (Date.now() > token.until) { // a token is kept for its hour
+  if (Date.now() > token.until) { // reuse a token until shortly before it expires
     token = await call('POST', '/oauth/token', { grant_type: 'client_credentials', client_id, client_secret }, 3)
     token.until = token.status === 200 ? Date.now() + (token.expires_in - 60) * 1000 : 0
   }
@@ -63,7 +63,7 @@ async function authorized(method, path, body, seconds) {
   return answer
 }
 
-// Returns true (captured), false (the hold is over) or undefined (not known yet), and the seconds to wait.
+// Return true (captured), false (the hold is over) or undefined (not known yet), and the seconds to wait.
 async function tryCapture(checkout, seconds) {
   try {
     const { status, error, wait } = await authorized('POST', `${orders}/${checkout}/capture`, {}, seconds)
@@ -74,32 +74,32 @@ async function tryCapture(checkout, seconds) {
   }
 }
 
-// Returns whether the money has moved; throws if it is not known. Fits into a webhook's 15 s, also if a capture takes 8 s.
+// Return whether the money has moved; throw if it is not known. Takes at most 12 s: a webhook must be answered within 15 s.
 async function capture(checkout) {
   const end = performance.now() + 12_000
   for (;;) {
     const [moved, wait] = await tryCapture(checkout, Math.min(8, (end - performance.now()) / 1000))
     if (moved !== undefined) return moved
     if (performance.now() + (wait + 1) * 1000 > end) throw Error(`${checkout} is not captured yet`)
-    await sleep(wait * 1000) // then try again: the service captures only once
+    await sleep(wait * 1000) // a second try is safe: the service captures only once
   }
 }
 
-function fulfil(checkout) { // do the slow work elsewhere; here: mark it as paid, once, however often called
+function fulfil(checkout) { // mark the order as paid; a second call changes nothing; do slow work elsewhere
   if (!existsSync(`paid/${checkout}`)) writeFileSync(`paid/${checkout}`, '')
 }
 
-// Captures what is still held, then fulfils orders captured since the cursor (keep it with your orders).
+// Capture held checkouts; fulfil those captured since the cursor. Store the cursor with your orders.
 async function catchUp() {
   const held = []
-  for (let more = ''; more !== null; ) { // newest first, so the hold that ends soonest is last
+  for (let more = ''; more !== null; ) { // newest first, so the hold that ends soonest is on the last page
     const { data } = await authorized('GET', `${orders}?status=authorized&limit=200${more}`, undefined, 8)
     held.push(...(data?.checkouts ?? []))
     more = data?.next_cursor ? `&cursor=${data.next_cursor}` : null
   }
   held.sort((one, other) => (one.capture_before < other.capture_before ? -1 : 1))
   for (const { checkout_uuid, authorized_at, pending_operation } of held) {
-    if (pending_operation || authorized_at > ago(10)) continue // a delivery captures it
+    if (pending_operation || authorized_at > ago(10)) continue // its webhook captures it
     if ((await tryCapture(checkout_uuid, 8))[0]) fulfil(checkout_uuid)
   }
   for (let isFull = true; isFull; ) {
@@ -117,7 +117,7 @@ async function receive(request) {
   let size = 0
   for await (const chunk of request) if ((size += chunk.length) <= 1 << 20) chunks.push(chunk)
   const { id, type, data } = verify(request.headers['x-service-signature'] ?? '', Buffer.concat(chunks))
-  if (existsSync(`seen/${id}`)) return // two deliveries at once can do the same: it does no harm
+  if (existsSync(`seen/${id}`)) return // two deliveries can pass this check at the same time, which does no harm
   if (type === 'checkout.authorized' && (await capture(data.checkout_uuid))) fulfil(data.checkout_uuid)
   writeFileSync(`seen/${id}`, '')
 }
@@ -127,7 +127,7 @@ createServer(async (request, response) => {
   try {
     await receive(request)
   } catch (failure) {
-    const isRefused = failure instanceof Refused // unknown sender: the body is neither kept nor logged
+    const isRefused = failure instanceof Refused // the sender is unknown: do not store or log the body
     if (!isRefused) console.log(String(failure))
     ;[status, words] = isRefused ? [400, failure.message] : [500, 'send it again'] // a 4xx would end the retries
   }

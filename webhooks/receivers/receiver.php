@@ -2,12 +2,12 @@
 // It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
 // and SIGNING_SECRETS (two secrets while you rotate).
 // Also run, with the same variables and in the same folder: php receiver.php
-// It catches up with the checkouts that no delivery has brought.
+// It captures the checkouts whose webhooks did not arrive.
 
 const NEEDED = ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET', 'SIGNING_SECRETS'];
 const ORDERS = '/api/merchant/v1/checkouts';
 
-class Refused extends Exception {} // answered with 400; the message is one of the four reasons
+class Refused extends Exception {} // the answer is 400, and the message is one of four reasons
 
 function verify(string $header, string $body, array $secrets): stdClass
 {
@@ -45,7 +45,7 @@ function call(string $method, string $path, ?array $body, float $seconds, string
 
 function authorized(string $method, string $path, ?array $body = null, float $seconds = 8): array
 {
-    $kept = @json_decode(file_get_contents('token.json')); // kept for its hour; in your service, use its cache
+    $kept = @json_decode(file_get_contents('token.json')); // reused until it expires; in your service, use a cache
     if (($kept->until ?? 0) < time()) {
         $client = ['client_id' => getenv('CHECKOUT_CLIENT_ID'), 'client_secret' => getenv('CHECKOUT_CLIENT_SECRET')];
         [$status, $kept, $wait] = call('POST', '/oauth/token', ['grant_type' => 'client_credentials', ...$client], 3);
@@ -71,7 +71,7 @@ function tryCapture(string $checkout, float $seconds = 8): array
 /** Return whether the money has moved; throw if it is not known. Fits into a webhook's 15 s, also if a capture takes 8 s. */
 function capture(string $checkout): bool
 {
-    for ($end = hrtime(true) / 1e9 + 12; ; sleep($wait)) { // then try again: the service captures only once
+    for ($end = hrtime(true) / 1e9 + 12; ; sleep($wait)) { // a second try is safe: the service captures only once
         [$hasMoved, $wait] = tryCapture($checkout, min(8, $end - hrtime(true) / 1e9));
         if ($hasMoved !== null) return $hasMoved;
         if (hrtime(true) / 1e9 + $wait + 1 > $end) throw new Exception("$checkout is not captured yet");
@@ -87,14 +87,14 @@ function fulfil(string $checkout): void
 /** Capture what is still held, then fulfil orders captured since the cursor (keep it with your orders). */
 function catchUp(string $started): void
 {
-    for ($held = [], $more = ''; $more !== null; ) { // newest first, so the hold that ends soonest is last
+    for ($held = [], $more = ''; $more !== null; ) { // newest first, so the hold that ends soonest is on the last page
         [, $page] = authorized('GET', ORDERS . "?status=authorized&limit=200$more");
         $held = [...$held, ...$page->data->checkouts ?? []];
         $more = isset($page->data->next_cursor) ? "&cursor={$page->data->next_cursor}" : null;
     }
     usort($held, fn($one, $other) => $one->capture_before <=> $other->capture_before);
     foreach ($held as $checkout) {
-        $isAtWork = isset($checkout->pending_operation) || $checkout->authorized_at > ago(10); // a delivery captures it
+        $isAtWork = isset($checkout->pending_operation) || $checkout->authorized_at > ago(10); // its webhook captures it
         if (!$isAtWork && tryCapture($checkout->checkout_uuid)[0]) fulfil($checkout->checkout_uuid);
     }
     do {
@@ -120,7 +120,7 @@ function answer(int $status, string $words): void
     echo $words;
 }
 
-foreach (['seen', 'paid'] as $table) is_dir($table) || @mkdir($table); // in your service: tables with a unique column
+foreach (['seen', 'paid'] as $table) is_dir($table) || @mkdir($table); // in your service, use tables with a unique column
 foreach (NEEDED as $name) {
     if (trim((string) getenv($name)) !== '') continue;
     error_log("Set $name (see Quick start and Receivers in the documentation).");
@@ -129,22 +129,22 @@ foreach (NEEDED as $name) {
 }
 if (PHP_SAPI === 'cli') {
     echo "catching up every five seconds\n";
-    for ($started = ago(120); ; catchUp($started)) sleep(5); // the first start begins with the checkouts held now
+    for ($started = ago(120); ; catchUp($started)) sleep(5); // a hold lasts two minutes, so the first catch-up misses none
 }
 try {
     $signature = $_SERVER['HTTP_X_SERVICE_SIGNATURE'] ?? '';
     $body = file_get_contents('php://input', false, null, 0, 1 << 20);
-    $secrets = preg_split('/\s+/', getenv('SIGNING_SECRETS'), -1, PREG_SPLIT_NO_EMPTY); // drops empty ones: anyone can sign with one
+    $secrets = preg_split('/\s+/', getenv('SIGNING_SECRETS'), -1, PREG_SPLIT_NO_EMPTY); // without empty ones: anyone can sign with one
     $event = verify($signature, $body, $secrets);
     $seen = 'seen/' . ($event->id ?? '-');
-    if (!file_exists($seen)) { // two deliveries at once can do the same: it does no harm
+    if (!file_exists($seen)) { // two deliveries can pass this check at the same time, which does no harm
         if (($event->type ?? '') === 'checkout.authorized' && capture($event->data->checkout_uuid)) {
             fulfil($event->data->checkout_uuid);
         }
         touch($seen);
     }
     answer(200, 'ok');
-} catch (Refused $reason) { // from an unknown sender: the body is neither kept nor logged
+} catch (Refused $reason) { // the sender is unknown: do not store or log the body
     answer(400, $reason->getMessage());
 } catch (Throwable $failure) {
     error_log($failure->getMessage());

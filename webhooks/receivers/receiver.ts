@@ -29,15 +29,15 @@ for (const name of ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_
   process.exit(1)
 }
 const { CHECKOUT_BASE_URL: base, CHECKOUT_CLIENT_ID: client_id, CHECKOUT_CLIENT_SECRET: client_secret } = process.env
-const secrets = (process.env.SIGNING_SECRETS ?? '').split(/\s+/).filter(Boolean) // drops empty ones: anyone can sign with one
+const secrets = (process.env.SIGNING_SECRETS ?? '').split(/\s+/).filter(Boolean) // without empty ones: anyone can sign with one
 const port = Number(process.env.PORT || 3000)
 const orders = '/api/merchant/v1/checkouts'
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString()
-const started = ago(120) // the first start begins with the checkouts held now
-for (const table of ['seen', 'paid']) mkdirSync(table, { recursive: true }) // in your service: tables with a unique column
+const started = ago(120) // a hold lasts two minutes, so the first catch-up misses none
+for (const table of ['seen', 'paid']) mkdirSync(table, { recursive: true }) // in your service, use tables with a unique column
 let token = { value: '', until: 0 }
 
-class Refused extends Error {} // answered with 400; the message is one of the four reasons
+class Refused extends Error {} // the answer is 400, and the message is one of four reasons
 
 const same = (one: Buffer, other: Buffer) => one.length === other.length && timingSafeEqual(one, other)
 
@@ -71,7 +71,7 @@ async function call(method: string, path: string, body: object | undefined, seco
 }
 
 async function authorized(method: string, path: string, body: object | undefined, seconds: number): Promise<Answer> {
-  if (Date.now() > token.until) { // a token is kept for its hour
+  if (Date.now() > token.until) { // reuse a token until shortly before it expires
     const grant = { grant_type: 'client_credentials', client_id, client_secret }
     const { access_token = '', expires_in = 0 } = await call('POST', '/oauth/token', grant, 3)
     token = { value: access_token, until: Date.now() + (expires_in - 60) * 1000 }
@@ -82,7 +82,7 @@ async function authorized(method: string, path: string, body: object | undefined
   return answer
 }
 
-// Returns true (captured), false (the hold is over) or undefined (not known yet), and the seconds to wait.
+// Return true (captured), false (the hold is over) or undefined (not known yet), and the seconds to wait.
 async function tryCapture(checkout: string, seconds: number): Promise<[boolean | undefined, number]> {
   try {
     const { status, error, wait } = await authorized('POST', `${orders}/${checkout}/capture`, {}, seconds)
@@ -93,32 +93,32 @@ async function tryCapture(checkout: string, seconds: number): Promise<[boolean |
   }
 }
 
-// Returns whether the money has moved; throws if it is not known. Fits into a webhook's 15 s, also if a capture takes 8 s.
+// Return whether the money has moved; throw if it is not known. Takes at most 12 s: a webhook must be answered within 15 s.
 async function capture(checkout: string): Promise<boolean> {
   const end = performance.now() + 12_000
   for (;;) {
     const [moved, wait] = await tryCapture(checkout, Math.min(8, (end - performance.now()) / 1000))
     if (moved !== undefined) return moved
     if (performance.now() + (wait + 1) * 1000 > end) throw Error(`${checkout} is not captured yet`)
-    await sleep(wait * 1000) // then try again: the service captures only once
+    await sleep(wait * 1000) // a second try is safe: the service captures only once
   }
 }
 
-function fulfil(checkout: string) { // do the slow work elsewhere; here: mark it as paid, once, however often called
+function fulfil(checkout: string) { // mark the order as paid; a second call changes nothing; do slow work elsewhere
   if (!existsSync(`paid/${checkout}`)) writeFileSync(`paid/${checkout}`, '')
 }
 
-// Captures what is still held, then fulfils orders captured since the cursor (keep it with your orders).
+// Capture held checkouts; fulfil those captured since the cursor. Store the cursor with your orders.
 async function catchUp(): Promise<void> {
   const held: Checkout[] = []
-  for (let more: string | null = ''; more !== null; ) { // newest first, so the hold that ends soonest is last
+  for (let more: string | null = ''; more !== null; ) { // newest first, so the hold that ends soonest is on the last page
     const { data }: Answer = await authorized('GET', `${orders}?status=authorized&limit=200${more}`, undefined, 8)
     held.push(...(data?.checkouts ?? []))
     more = data?.next_cursor ? `&cursor=${data.next_cursor}` : null
   }
   held.sort((one, other) => ((one.capture_before ?? '') < (other.capture_before ?? '') ? -1 : 1))
   for (const { checkout_uuid, authorized_at, pending_operation } of held) {
-    if (pending_operation || (authorized_at ?? '') > ago(10)) continue // a delivery captures it
+    if (pending_operation || (authorized_at ?? '') > ago(10)) continue // its webhook captures it
     if ((await tryCapture(checkout_uuid, 8))[0]) fulfil(checkout_uuid)
   }
   for (let isFull = true; isFull; ) {
@@ -136,7 +136,7 @@ async function receive(request: IncomingMessage): Promise<void> {
   let size = 0
   for await (const chunk of request) if ((size += chunk.length) <= 1 << 20) chunks.push(chunk)
   const { id, type, data } = verify(String(request.headers['x-service-signature'] ?? ''), Buffer.concat(chunks))
-  if (existsSync(`seen/${id}`)) return // two deliveries at once can do the same: it does no harm
+  if (existsSync(`seen/${id}`)) return // two deliveries can pass this check at the same time, which does no harm
   const checkout = data?.checkout_uuid ?? ''
   if (type === 'checkout.authorized' && (await capture(checkout))) fulfil(checkout)
   writeFileSync(`seen/${id}`, '')
@@ -147,7 +147,7 @@ createServer(async (request, response) => {
   try {
     await receive(request)
   } catch (failure) {
-    const reason = failure instanceof Refused ? failure.message : '' // unknown sender: the body is neither kept nor logged
+    const reason = failure instanceof Refused ? failure.message : '' // the sender is unknown: do not store or log the body
     if (!reason) console.log(String(failure))
     ;[status, words] = reason ? [400, reason] : [500, 'send it again'] // a 4xx would end the retries
   }

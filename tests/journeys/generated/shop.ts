@@ -1,4 +1,4 @@
-// A shop's backend in TypeScript: openapi-fetch over the types that openapi-typescript makes of the API's document.
+// A shop's backend in TypeScript. It calls the API with openapi-fetch and the types that openapi-typescript generates.
 import createClient from 'openapi-fetch'
 import type { components, paths } from './schema.js'
 
@@ -39,7 +39,7 @@ function ordered(): Schemas['CheckoutRequest'] {
   }
 }
 
-// An answer's content; a refusal is thrown with its code.
+// Return the content of an answer. If the call was refused, throw its error code.
 function held<Content>(answer: { data?: { data: Content }; error?: Schemas['ErrorEnvelope'] }): Content {
   if (answer.data) return answer.data.data
   throw new Error(`${answer.error?.error.code}: ${answer.error?.error.details[0]?.message}`)
@@ -78,7 +78,7 @@ async function refusal(api: Api): Promise<string> {
   return error?.error.code ?? 'none'
 }
 
-// What the feed has of orders that were paid, and the types of what it has besides.
+// Return the feed's events about paid orders, and the types of its other events.
 async function listed(api: Api): Promise<string[]> {
   const feed = held(await api.GET('/api/merchant/v1/events'))
   return feed.events.map((entry) => {
@@ -87,7 +87,7 @@ async function listed(api: Api): Promise<string[]> {
   })
 }
 
-// What a receiver does with an event: it ignores those that it does not know.
+// Process an event as a receiver does: ignore unknown types.
 function heard(body: string): string {
   const event = JSON.parse(body) as Schemas['Event']
   switch (event.type) {

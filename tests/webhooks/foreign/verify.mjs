@@ -1,5 +1,5 @@
-// Answers each line of JSON, {now, tolerance, cases: [{headers, body, secret}]}, with a line of verdicts by each library:
-// true where it accepts. `body` is base64; `now` is the unix time to judge by, or null for the real one.
+// For each line of JSON, {now, tolerance, cases: [{headers, body, secret}]}, print a line with the verdicts of each library:
+// for each case, true if the library accepts it. `body` is base64. `now` is a Unix time, or null for the real time.
 import readline from 'node:readline'
 import { Webhook } from 'standardwebhooks'
 import Stripe from 'stripe'
@@ -18,14 +18,14 @@ function accepts(verify, question) {
     verify(question)
     return true
   } catch {
-    return false // some headers make them throw errors of other kinds than their own
+    return false // some headers cause an error that is not of the library's own class
   }
 }
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const { now, tolerance, cases } = JSON.parse(line)
   Date.now = now === null ? realNow : () => now * 1000
-  const questions = cases.map((one) => ({ ...one, tolerance, body: Buffer.from(one.body, 'base64') }))
+  const questions = cases.map((item) => ({ ...item, tolerance, body: Buffer.from(item.body, 'base64') }))
   const verdicts = Object.entries(verifiers).map(([name, verify]) => [
     name,
     questions.map((question) => accepts(verify, question)),
