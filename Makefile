@@ -1,21 +1,22 @@
 # Needs python3 (3.11 or newer), make and a package index. It installs everything else.
 
-# The system's python3 if it is new enough and can make environments, else the first python3 on the PATH. The builds of
-# distributions and of our image are optimised with a profile. Those of version managers mostly are not: an order then
-# takes a seventh more CPU. Set PYTHON=python3.13 to use another one.
+# The system's python3 if it is new enough and can create virtual environments, otherwise the first python3 on the PATH.
+# The Python of distributions and of our image is built with profile-guided optimisation. The Python of a version manager
+# mostly is not, and then needs a seventh more CPU for an order. Set PYTHON=python3.13 to use another one.
 PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   && echo /usr/bin/python3 || echo python3)
 BIN := .venv/bin
 TRANSLATED := $(patsubst %.po,%.mo,$(wildcard config/locale/*/LC_MESSAGES/django.po))
 INSTALLED := .venv/.installed $(TRANSLATED)
-# If the terminal closes or make is killed, make ends first. The program that it runs must end with it.
+# Ends the program that make runs if make ends first, for example because the terminal closes.
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-# The programs that the tests start, except Python: the command, or a file of the package, and its Debian package.
+# The programs that the tests start, except Python. Each is a command, or a file, and the Debian package that has it.
 TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli go:golang-go ruby:ruby faketime:faketime node:nodejs npm:npm openssl:openssl
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || [ -e "$${tool%:*}" ] || printf ' %s' "$${tool\#\#*:}"; done
-# Tests that run again through PgBouncer in transaction mode: of code that moves money, reports it, or waits for others.
+# Tests that `make test-full` runs again through PgBouncer in transaction mode. Their code moves money, reports it, or
+# waits for other processes.
 POOLED := tests/checkout tests/payments tests/webhooks tests/hosted_page tests/races \
   $(patsubst %,tests/journeys/test_%.py,first_order payments processes webhooks)
 FOREIGN := tests/webhooks/foreign
@@ -37,13 +38,13 @@ help: ## Show this list
 run: $(INSTALLED) ## Start the whole service on http://localhost:8000 (PORT, SHOP_PORT); Ctrl-C ends it
 	@$(TIED) $(BIN)/python -m config.local.run
 
-# Many processes load the same modules, so these are compiled once, even if the shell's variable says otherwise.
+# Write bytecode even if the shell's variable forbids it, because many processes load the same modules.
 quick test test-full test-newest nightly chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
-quick: $(INSTALLED) tools ## Run the faster half of the tests, in a minute (without a record of `make test`: those without a database)
+quick: $(INSTALLED) tools ## Run the faster half of the tests, in a minute (before the first `make test`: the tests without a database)
 	@$(BIN)/python -m pytest -m "not long" --faster-half -n 2 --durations=0 --durations-min=9 $(ARGS)
 
 # Compilers and libraries of the generated API clients.
@@ -56,7 +57,7 @@ test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## 
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
 
-test-newest: tools ## Run the tests of `make test` on the newest Django; needs an interpreter that can have it (PYTHON=python3.13)
+test-newest: tools ## Run the tests of `make test` on the newest Django; needs Python 3.12 or newer (PYTHON=python3.13)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { \
 	  echo "The newest Django needs Python 3.12 or newer: make test-newest PYTHON=python3.13" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv-newest
@@ -64,7 +65,7 @@ test-newest: tools ## Run the tests of `make test` on the newest Django; needs a
 	@.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade django
 	@.venv-newest/bin/python -m pytest -m "not long" -n 3 $(ARGS)
 
-nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests; continue a run of this commit that was stopped
+nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests; continue an interrupted run of the same commit
 	@$(BIN)/python -m pytest -n 3 -m long -p tests.nightly $(ARGS) || [ $$? = 5 ] # 5: all have passed before
 
 chaos: $(INSTALLED) ## Cause faults in every part and check that the service recovers (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)

@@ -1,4 +1,4 @@
--- API calls, partitioned by the time in their ids, two days each (config/lib/database/partitions.py).
+-- API calls. Each partition has the calls of two days, by the time in their ids (config/lib/database/partitions.py).
 
 CREATE TABLE checkout_apicall (
     id uuid PRIMARY KEY,

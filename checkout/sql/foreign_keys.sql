@@ -1,4 +1,5 @@
--- References of payments to orders, refunds and shares. Its models keep plain ids, because it does not know orders.
+-- Foreign keys of payments to orders, refunds and shares. The models of payments have plain ids, because payments must not
+-- import checkout.
 
 ALTER TABLE payments_payment ADD CONSTRAINT payment_checkout_fk FOREIGN KEY (checkout_uuid)
     REFERENCES checkout_checkout (id) DEFERRABLE INITIALLY DEFERRED;

@@ -1,5 +1,5 @@
--- The opt-in's texts and ticks are evidence: they never change. An e-mail address is encrypted again with a new key, or
--- erased; its digest is replaced only by the functions below.
+-- The opt-in's texts and ticks are evidence: they never change. An e-mail address can be encrypted again with a new
+-- key, or erased. Only the functions below replace its digest.
 
 CREATE TRIGGER opt_in_texts_are_append_only BEFORE UPDATE OR DELETE ON hosted_page_optintext
     FOR EACH ROW EXECUTE FUNCTION append_only();

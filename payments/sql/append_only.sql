@@ -5,7 +5,7 @@ BEGIN
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 
--- Whether advance_history() is moving the times of this checkout. Production does not have that function.
+-- Return whether advance_history() is moving the times of this checkout. Production does not have that function.
 CREATE FUNCTION is_advanced(checkout_uuid uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT to_regprocedure('public.advance_history(uuid, integer)') IS NOT NULL
         AND coalesce(current_setting('checkout.advanced', true) = checkout_uuid::text, false)

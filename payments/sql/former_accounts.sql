@@ -1,4 +1,4 @@
--- Each provider account that a merchant had before, so that a repair knows whose payments are there.
+-- The former provider accounts of each merchant, so that a repair can find the merchant of a payment there.
 
 CREATE FUNCTION former_account_is_kept() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$

@@ -1,5 +1,6 @@
--- Only in the sandbox: when time is advanced for a checkout, the times of its append-only rows move into the past. The
--- tables' owner keeps this function, and nothing else of a row changes. Returns how many lines of history it moved.
+-- Move the times of a checkout's append-only rows into the past, and return the number of its history rows. Only the sandbox
+-- has this function: it advances the time of a checkout. It runs with the rights of the tables' owner, and changes no other
+-- column.
 
 CREATE FUNCTION advance_history(advanced uuid, seconds integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$

@@ -1,13 +1,14 @@
--- The owner's functions that create and drop partitions. The service may call them (config/lib/database/partitions.py).
+-- Functions that create and drop partitions with the rights of the tables' owner. The service may call them
+-- (config/lib/database/partitions.py).
 
--- The lowest UUIDv7 of a moment.
+-- Return the lowest UUIDv7 of a moment.
 CREATE FUNCTION first_id(moment timestamptz) RETURNS uuid
     LANGUAGE sql IMMUTABLE SET timezone = 'UTC' AS $$
     SELECT (lpad(to_hex(floor(extract(epoch FROM moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
--- Create the partition of some days as a copy of the default one. False if it exists, or if the default partition holds
--- rows of these days: they would have to be moved under a lock.
+-- Create the partition of some days as a copy of the default one. Return false if it exists, or if the default partition has
+-- rows of these days, which would have to be moved under a lock.
 CREATE FUNCTION make_partition(parent name, starts_on date, ends_on date) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$
@@ -45,8 +46,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Drop the oldest partition that ends before a moment and return its name. A partition stays while one of its deliveries
--- is pending.
+-- Drop the oldest partition that ends before a moment, and return its name. Keep a partition while one of its deliveries is
+-- pending.
 CREATE FUNCTION drop_partition(parent name, before timestamptz) RETURNS name
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$

@@ -1,7 +1,7 @@
--- Events, deliveries and attempts, partitioned by the time in their ids, so that old ones are dropped by the partition.
--- Pending deliveries have their own partition: the queue is small however many were sent. New partitions are copies of
--- the default ones, together with the indexes that only those have. There are no foreign keys, because creating or
--- dropping a partition would lock the tables that they refer to.
+-- Events, deliveries and attempts. They are partitioned by the time in their ids, so that old rows are dropped with their
+-- partition. Pending deliveries have their own partition, so the queue stays small. A new partition is a copy of the default
+-- one, with its indexes. There are no foreign keys, because a new or dropped partition would lock the tables that they refer
+-- to.
 
 CREATE TABLE webhooks_event (
     id uuid PRIMARY KEY,

@@ -1,4 +1,4 @@
--- A crash of PostgreSQL empties these: visits to the card page and card tokens are valid for a minute.
+-- A crash of PostgreSQL empties these tables. The loss is small: their rows are only valid for a minute.
 
 ALTER TABLE bank_cardsession SET UNLOGGED;
 ALTER TABLE bank_cardtoken SET UNLOGGED;
