@@ -74,7 +74,7 @@ for (const id of links.keys()) observer.observe(document.getElementById(id));
 markCurrentSection(links.get(location.hash.slice(1)) ?? links.values().next().value);
 
 // Mark a link in the contents, and open the parts of the contents around it. Close the other parts, except the reference.
-// If the pointer or the keyboard focus is in the contents, nothing closes.
+// While the pointer or the keyboard focus is in the contents, no part closes.
 function markCurrentSection(link) {
   contents.querySelector("[aria-current]")?.removeAttribute("aria-current");
   link.setAttribute("aria-current", "location");

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,14 @@ MARKS = tuple(
     )
 )
 NO_IMPERATIVE = re.compile(r"[a-z]|\w+(?:ing|ed|es)\b|(?:A|An|The|This|It|What|Who|If|Of|In)\b")
+# The group of each pattern is a comment. Strings are matched first, because `//` or `--` in a string begins no
+# comment. `//` needs white space before it, because `//` after `\` is a part of a regular expression.
+_SCRIPT_COMMENT = re.compile(
+    r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|((?<!\S)//[^\n]*|/\*.*?\*/)""", re.DOTALL
+)
+_STYLE_COMMENT = re.compile(r""""[^"\n]*"|'[^'\n]*'|(/\*.*?\*/)""", re.DOTALL)
+_SQL_COMMENT = re.compile(r"'(?:''|[^'])*'|(--[^\n]*|/\*.*?\*/)", re.DOTALL)
+_SCRIPT_ELEMENT = re.compile(r"<script\b[^>]*>(.*?)</script>", re.DOTALL)
 # Imperatives that NO_IMPERATIVE would mistake for another form of a verb.
 VERBS = ("Bring", "Feed", "Embed", "Need", "Seed", "Speed")
 
@@ -107,9 +116,14 @@ def _markdown(text: str) -> str:
     return re.sub(r"```.*?```", " ", text, flags=re.DOTALL)
 
 
+def _join_comments(pattern: re.Pattern[str], text: str) -> str:
+    return "\n".join(found[1] for found in pattern.finditer(text) if found[1])
+
+
 def _template(text: str) -> str:
-    """Return the texts and comments of a template."""
-    return re.sub(r"<(script|style).*?</\1>|<[^>]*>|\{%.*?%\}|\{\{.*?\}\}", " ", text, flags=re.DOTALL)
+    """Return the texts and comments of a template, and the comments of its scripts."""
+    text = _SCRIPT_ELEMENT.sub(lambda element: _join_comments(_SCRIPT_COMMENT, element[1]), text)
+    return re.sub(r"<style.*?</style>|<[^>]*>|\{%.*?%\}|\{\{.*?\}\}", " ", text, flags=re.DOTALL)
 
 
 def _catalogue(text: str) -> str:
@@ -118,10 +132,15 @@ def _catalogue(text: str) -> str:
 
 
 READERS: dict[str, Callable[[str], str]] = {
+    ".css": partial(_join_comments, _STYLE_COMMENT),
     ".html": _template,
+    ".js": partial(_join_comments, _SCRIPT_COMMENT),
     ".md": _markdown,
+    ".mjs": partial(_join_comments, _SCRIPT_COMMENT),
     ".po": _catalogue,
     ".py": _python,
+    ".sql": partial(_join_comments, _SQL_COMMENT),
+    ".ts": partial(_join_comments, _SCRIPT_COMMENT),
     ".txt": _template,
 }
 

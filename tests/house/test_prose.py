@@ -15,6 +15,13 @@ PLACES = {
     "comments.py": "# {}\n",
     "strings.py": 'TEXT = "{}"\n',
     "page.html": "<p>{}</p>\n",
+    "comment.html": "{{# {} #}}\n",
+    "inline.html": "<script>\n// {}\n</script>\n",
+    "script.js": "let next; // {}\n",
+    "module.mjs": "/* {} */\nlet next;\n",
+    "program.ts": "// {}\nlet next: number\n",
+    "sheet.css": "/* {} */\n",
+    "tables.sql": "-- {}\nSELECT 1;\n",
     "mail.txt": "{}\n",
     "django.po": 'msgid "{}"\nmsgstr ""\n',
 }
@@ -61,6 +68,16 @@ def test_a_file_with_too_many_marks_is_refused(project: Path, name: str) -> None
         ("module.py", f"nobody_told = 1\nKEY = 'nobody anew told'\n\n\ndef told() -> None:\n    {PLAIN!r}\n"),
         ("page.html", f"<p class='told anew'>{PLAIN}{{{{ nobody.told }}}}</p>"),
         ("guide.md", f"{PLAIN}\n```\nnobody told anew\n```\n"),
+        (
+            "inline.html",
+            f"<p>{PLAIN}</p><script>const told = 'nobody anew';</script><style>.told {{}}</style>",
+        ),
+        (
+            "script.js",
+            f"// {PLAIN}\nconst told = ['// nobody', \"// told\", `\n// anew`, /https:\\/\\/nobody/];\n",
+        ),
+        ("sheet.css", f"/* {PLAIN} */\n.told::after {{ content: '/* nobody told anew */'; }}\n"),
+        ("tables.sql", f"-- {PLAIN}\nSELECT 'it''s told -- nobody', anew FROM told;\n"),
     ],
 )
 def test_code_is_not_read(project: Path, name: str, text: str) -> None:
