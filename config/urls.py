@@ -1,18 +1,30 @@
 """All URLs of the service, and the path converter for UUIDs in the API's URLs."""
 
+import functools
 import re
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.urls import Resolver404, include, path, re_path, register_converter, resolve
+from django.urls import (
+    Resolver404,
+    URLPattern,
+    URLResolver,
+    include,
+    path,
+    re_path,
+    register_converter,
+    resolve,
+)
 from django.urls.converters import StringConverter
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from checkout.syncing import notifications
 from config import errors
+from config.lib.api import spelling
 from config.lib.web import security_txt
 from config.openapi import event_schemas, schema
 from payments import provider
@@ -54,36 +66,73 @@ register_converter(event_schemas.EventTypeConverter, "event_type")
 
 
 _MERCHANT_API = "/api/merchant/v1/"
-_CALL = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(?=checkouts|webhooks|events)")
-_HELPER = re.compile(r"/(api/)?sandbox/(v[0-9]+/)?(?=checkouts)")
-_TOKEN = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?/(oauth2?/)?(?=token$|revoke$)")
 _ONLY_A_BEGINNING = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?")
-# Beginnings of an address, with another version or without one of their parts, and the right beginning.
-_WRONG_BEGINNINGS = {_CALL: _MERCHANT_API, _HELPER: "/api/sandbox/v1/", _TOKEN: "/oauth/"}
+# The parts of a beginning of an address of the API, each of which a caller can leave out or get wrong.
+_BEGINNING = re.compile(r"/*(?:(?:api|merchant|sandbox|oauth2?|v[0-9]+)(?:/+|$))*")
+_NAME_OF_A_PAGE = re.compile(r"<(?!api_uuid:)")
 _LONGEST_ADDRESS = 200
 # The first parts of paths that have no page, because the caller probably means a path of the API.
 MEANT_FOR_API = (
     *("api", "oauth", "oauth2", "token", "merchant", "sandbox", "checkouts", "webhooks", "events"),
-    *("v1", "v2"),
+    *("checkout", "webhook", "event", "v1", "v2"),
 )
 
 
 def similar_address(address: str) -> str:
     """Return the address of the API that a caller probably meant, or "" if there is none.
 
-    A wrong version, a wrong beginning and a slash at the end are corrected. Rule api.not_found.
+    A wrong version, a wrong beginning, a slash at the end, and typing errors such as `checkout` for `checkouts` are
+    corrected. Rule api.not_found.
     """
+    if len(address) > _LONGEST_ADDRESS:
+        return ""
     found = address.rstrip("/")
-    for wrong, right in _WRONG_BEGINNINGS.items():
-        if start := wrong.match(found):
-            found = f"{right}{found[start.end() :]}"
-            break
-    if found == address or len(found) > _LONGEST_ADDRESS:
-        return ""
+    if found != address and _exists(found):
+        return found
+    beginning, rest = _split_address(found)
+    routes = _api_routes()
+    for start in sorted(routes, key=lambda start: ("sandbox" in start) != ("sandbox" in beginning)):
+        path = spelling.similar_path(rest, routes[start])
+        if path and (meant := f"/{start}{'/'.join(path)}") != address:
+            return meant
+    return ""
+
+
+def _exists(address: str) -> bool:
     try:
-        return "" if resolve(found).func is api_not_found else found
+        return resolve(address).func is not api_not_found
     except Resolver404:
-        return ""
+        return False
+
+
+def _split_address(address: str) -> tuple[str, list[str]]:
+    """Return the beginning of an address, such as `/api/v1/`, and the segments that follow it."""
+    start = _BEGINNING.match(address)
+    length = start.end() if start else 0
+    return address[:length], address[length:].split("/")
+
+
+@functools.cache
+def _api_routes() -> dict[str, list[list[str]]]:
+    """Return the segments of the API's routes, by the beginnings of the routes.
+
+    The routes of the documentation's pages and files are left out, because their names are not ids.
+    """
+    routes: dict[str, list[list[str]]] = {}
+    for route in _list_routes(urlpatterns):
+        if route.startswith(("api/", "oauth/")) and not _NAME_OF_A_PAGE.search(route):
+            beginning, rest = _split_address(route)
+            routes.setdefault(beginning, []).append(rest)
+    return routes
+
+
+def _list_routes(patterns: Iterable[URLPattern | URLResolver], beginning: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        route = f"{beginning}{pattern.pattern}"
+        if isinstance(pattern, URLResolver):
+            yield from _list_routes(pattern.url_patterns, route)
+        else:
+            yield route
 
 
 @csrf_exempt  # a POST without a CSRF token gets the same answer as a GET

@@ -91,7 +91,7 @@ class RecordedView(ApiView, ABC):
         if isinstance(claimed, HttpResponse):
             return claimed
         answer = self._answer(call, request, claimed)
-        call.ignored_fields = ", ".join(self.ignored)
+        call.ignored_fields = ", ".join(field.path for field in self.ignored)
         return _finish(call, answer, claimed)
 
     def _answer(self, call: ApiCall, request: Request, key: IdempotencyKey | None) -> Response:

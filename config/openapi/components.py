@@ -19,6 +19,11 @@ HEADERS: Schema = {
         "The header is sent only in a test environment, and names at most 10 fields.",
         "schema": {"type": "string"},
     },
+    "X-Suggested-Fields": {
+        "description": "The fields in `X-Ignored-Fields` that are similar to a field of the call, each with that "
+        "field, such as `custmer=customer`. The header is sent only in a test environment.",
+        "schema": {"type": "string"},
+    },
     "Idempotent-Replay": {
         "description": "`true` if this is the stored response to the same `Idempotency-Key`.",
         "schema": {"type": "string", "enum": ["true"]},

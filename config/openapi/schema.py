@@ -107,7 +107,7 @@ class EndpointSchema(AutoSchema):
     def _describe_answer(self, status: int, answer: DescribedResponse) -> Schema:
         names = ["X-Request-Id"]
         names += ["Idempotent-Replay"] if self._is_recorded else []
-        names += ["X-Ignored-Fields"] if self.method == "POST" else []
+        names += ["X-Ignored-Fields", "X-Suggested-Fields"] if self.method == "POST" else []
         headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
         described: Schema = {"description": answer.sentence, "headers": headers}
         if answer.body is None:

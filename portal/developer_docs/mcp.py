@@ -248,10 +248,11 @@ def opener_for(base_url: str) -> urllib.request.OpenerDirector | None:
 
 
 class Answer(NamedTuple):
-    """The JSON of an answer, and the names of the request's fields that the service ignored, or ""."""
+    """The JSON of an answer, and the headers about the request's fields that the service ignored, or ""."""
 
     content: Any
     ignored: str
+    suggested: str
 
 
 class Api:
@@ -320,7 +321,10 @@ class Api:
         try:
             with self._opener.open(request, timeout=API_SECONDS) as answer:
                 content = json.loads(answer.read(MAX_READ) or b"{}")
-                return Answer(content, answer.headers.get("X-Ignored-Fields", ""))
+                ignored, suggested = (
+                    answer.headers.get(f"X-{name}-Fields", "") for name in ("Ignored", "Suggested")
+                )
+                return Answer(content, ignored, suggested)
         except urllib.error.HTTPError:
             raise
         except (*HTTP_ERRORS, ValueError) as error:
@@ -357,6 +361,7 @@ def run_tool(api: Api, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     shown = answer.content.get("data", answer.content)
     texts = [json.dumps(shown, ensure_ascii=False, indent=2)]
     texts += [f"The service ignored these fields: {answer.ignored}."] if answer.ignored else []
+    texts += [f"These fields were probably meant: {answer.suggested}."] if answer.suggested else []
     blocks = [{"type": "text", "text": text} for text in texts]
     return {"content": blocks, "structuredContent": shown, "isError": False}
 

@@ -264,6 +264,18 @@ class TestAddress:
             ("/oauth2/token", "/oauth/token"),
             ("/api/sandbox/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
             ("/sandbox/v1/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
+            ("/api/v1/checkout", "/api/merchant/v1/checkouts"),
+            ("/api/v1/checkouts/{uuid}/captures", "/api/merchant/v1/checkouts/{uuid}/capture"),
+            ("/api/merchant/v1/checkout/{uuid}/refnd/", "/api/merchant/v1/checkouts/{uuid}/refund"),
+            ("/api/merchant/v1/Checkouts", "/api/merchant/v1/checkouts"),
+            ("/api/merchant/v1//checkouts", "/api/merchant/v1/checkouts"),
+            ("/api/merchant/v1/webhooks/subscriptions", "/api/merchant/v1/webhooks/subscription"),
+            ("/api/merchant/v1/webhook/secrets/rotate", "/api/merchant/v1/webhooks/secret/rotate"),
+            ("/api/sandbox/v1/checkouts/{uuid}/payshare", "/api/sandbox/v1/checkouts/{uuid}/pay-share"),
+            ("/api/merchant/v1/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
+            ("/checkout/{uuid}", "/api/merchant/v1/checkouts/{uuid}"),
+            ("/oauth/tokens", "/oauth/token"),
+            ("/api/shema", "/api/schema"),
         ],
     )
     def test_that_is_nearly_right_returns_the_right_one(self, api: Api, path: str, meant: str) -> None:
@@ -282,7 +294,14 @@ class TestAddress:
 
     @pytest.mark.rule("api.not_found")
     @pytest.mark.parametrize(
-        "path", ["/api/merchant/v1/orders", "/api/nope/", "/api/merchant/v1/checkouts/" + "x" * 200 + "/"]
+        "path",
+        [
+            "/api/merchant/v1/orders",
+            "/api/nope/",
+            "/api/merchant/v1/checkouts/x/void",
+            "/api/docs/checkout.md",
+            "/api/merchant/v1/checkouts/" + "x" * 200 + "/",
+        ],
     )
     def test_that_is_like_no_other_returns_no_other(self, api: Api, path: str) -> None:
         message = api.client.get(path).json()["error"]["message"]

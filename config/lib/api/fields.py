@@ -297,8 +297,7 @@ class Query(Body):
 
     def _describe_unknown(self, name: str) -> str:
         """Return a sentence about an unknown parameter. It names the parameter that was probably meant."""
-        meant = spelling.snake_case(name)
-        if meant in self.fields:
+        if meant := spelling.similar_name(name, self.fields):
             return f"Is not a parameter of this call. Did you mean {meant}?"
         return f"Is not a parameter of this call. {self.accepted_parameters}"
 
@@ -328,9 +327,15 @@ class OneOf(Text):
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or data not in self.choices:
-            several = "one of " if len(self.choices) > 1 else ""
-            raise ValidationError(f"Must be {several}{', '.join(self.choices)}.")
+            raise ValidationError(self._describe_choices(data))
         return data
+
+    def _describe_choices(self, sent: Any) -> str:
+        """Return a sentence that names the words, and a question about the word that was probably meant."""
+        if len(self.choices) == 1:
+            return f"Must be {self.choices[0]}."
+        meant = spelling.similar_name(sent, self.choices) if isinstance(sent, str) else ""
+        return f"Must be one of {', '.join(self.choices)}.{f' Did you mean {meant}?' if meant else ''}"
 
     def schema(self) -> Schema:
         return {"type": "string", "enum": list(self.choices)}

@@ -1,34 +1,56 @@
 """Unknown fields of a request's body, which the API ignores. Rule api.unknown_fields."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from rest_framework.fields import ListField
 from rest_framework.serializers import ListSerializer, Serializer
 
+from config.lib.api import spelling
+
 MAXIMUM = 10
 LONGEST = 60  # characters of a path
-HEADER = "X-Ignored-Fields"
+HEADER, SUGGESTIONS_HEADER = "X-Ignored-Fields", "X-Suggested-Fields"
 
 
-def ignored_paths(reader: Any, body: Any) -> list[str]:
-    """Return the paths of at most ten fields of a body that its serializer ignores, such as `items[0].colour`.
+class IgnoredField(NamedTuple):
+    """The path of an unknown field, such as `items[0].colour`, and the field that was probably meant, or ""."""
+
+    path: str
+    meant: str
+
+
+def ignored_fields(reader: Any, body: Any) -> list[IgnoredField]:
+    """Return at most ten fields of a body that its serializer ignores.
 
     Characters that a header cannot contain are percent-encoded.
     """
-    return [quote(path, safe=".[]_-")[:LONGEST] for path in islice(_paths(reader, body, ""), MAXIMUM)]
+    return [
+        IgnoredField(quote(path, safe=".[]_-")[:LONGEST], spelling.similar_name(name, missing))
+        for path, name, missing in islice(_unknown_fields(reader, body, ""), MAXIMUM)
+    ]
 
 
-def _paths(reader: Any, body: Any, prefix: str) -> Iterator[str]:
+def headers(fields: Iterable[IgnoredField]) -> dict[str, str]:
+    """Return the headers that name the ignored fields and, as `custmer=customer`, the fields that were meant."""
+    named = {
+        HEADER: ",".join(field.path for field in fields),
+        SUGGESTIONS_HEADER: ",".join(f"{field.path}={field.meant}" for field in fields if field.meant),
+    }
+    return {name: value for name, value in named.items() if value}
+
+
+def _unknown_fields(reader: Any, body: Any, prefix: str) -> Iterator[tuple[str, str, set[str]]]:
+    """Yield the path and the name of each unknown field, with the names that its object could have too."""
     if isinstance(reader, ListSerializer | ListField) and isinstance(body, list):
         for index, item in enumerate(body):
-            yield from _paths(reader.child, item, f"{prefix}[{index}]")
+            yield from _unknown_fields(reader.child, item, f"{prefix}[{index}]")
     elif isinstance(reader, Serializer) and isinstance(body, Mapping):
         for name, value in body.items():
             path = f"{prefix}.{name}" if prefix else name
             if name in reader.fields:
-                yield from _paths(reader.fields[name], value, path)
+                yield from _unknown_fields(reader.fields[name], value, path)
             else:
-                yield path
+                yield path, name, set(reader.fields).difference(body)

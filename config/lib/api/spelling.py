@@ -1,10 +1,14 @@
-"""Other spellings of a name that the API takes, such as `totalAmount` for `total_amount`."""
+"""Names of the API that a caller probably meant: `total_amount` for `totalAmount`, and `amount` for `amout`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from itertools import islice
 
 _SPELT_TOGETHER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")  # where `totalAmount` and `total-amount` lack a "_"
+_SHORTEST, _LONGEST = 3, 64  # characters of a name that is compared with known names
 MAX_SHOWN = 60  # characters of a caller's name that an error repeats
+MAX_COMPARED = 10  # names of one object, so that a body with thousands of names takes no more time
 
 
 def snake_case(name: str) -> str:
@@ -12,8 +16,42 @@ def snake_case(name: str) -> str:
     return _SPELT_TOGETHER.sub("_", name).lower()
 
 
+def similar_name(sent: str, known: Iterable[str]) -> str:
+    """Return the known name that a caller probably meant, or "" if there is none.
+
+    About one letter in six can differ, and one letter in a short name. Names of more than 64 characters are not
+    compared, because the time to compare two names grows with both lengths.
+    """
+    if not _SHORTEST <= len(sent) <= _LONGEST:
+        return ""
+    similarity = min(5 / 6, (len(sent) - 1) / len(sent))
+    return next(iter(get_close_matches(snake_case(sent), known, n=1, cutoff=similarity)), "")
+
+
 def other_spellings(sent: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Map each of the known names that was sent only under another spelling to that spelling."""
+    """Map each known name that was not sent to the name that was probably sent instead of it."""
     names, sent = set(known), list(sent)
-    found = {snake_case(name): name[:MAX_SHOWN] for name in sent if name not in names}
-    return {name: spelling for name, spelling in found.items() if name in names.difference(sent)}
+    unknown, missing = [name for name in sent if name not in names], names.difference(sent)
+    found = {similar_name(name, missing): name for name in islice(unknown, MAX_COMPARED)}
+    found |= {snake_case(name): name for name in unknown}
+    return {name: spelling[:MAX_SHOWN] for name, spelling in found.items() if name in missing}
+
+
+def similar_path(sent: Sequence[str], known: Iterable[Sequence[str]]) -> Sequence[str]:
+    """Return the known path that a caller probably meant, as segments, or () if there is none.
+
+    A segment `<…>` of a known path stands for any segment.
+    """
+    meant = [path for path in (_fill_in(sent, route) for route in known) if path]
+    return min(meant, key=lambda path: sum(map(str.__ne__, sent, path)), default=())
+
+
+def _fill_in(sent: Sequence[str], route: Sequence[str]) -> Sequence[str]:
+    """Return a known path with the segments that were sent for `<…>`, or () if another segment is not similar."""
+    if len(sent) != len(route):
+        return ()
+    path = [
+        one if known.startswith("<") or one == known else similar_name(one, [known])
+        for one, known in zip(sent, route, strict=True)
+    ]
+    return path if all(path) else ()

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from config.lib.api import ignored_fields
 from config.lib.api.fields import Query
+from config.lib.api.ignored_fields import IgnoredField
 from config.lib.web import methods
 
 
@@ -20,14 +21,13 @@ class ApiView(APIView):
     """A view that reads only the query parameters that it declares, and refuses all others.
 
     `queries` has the serializer of the query string for each method. `query` has the request's parameters. In
-    `local` and `sandbox`, `ignored` names the body's unknown fields, and a header of the response names them
-    too.
+    `local` and `sandbox`, `ignored` has the body's unknown fields, and headers of the response name them too.
     """
 
     http_method_names = ["get", "head", "post", "delete"]  # all methods that `Allow` can name
     queries: ClassVar[Mapping[str, type[Query]]] = {}
     query: Mapping[str, Any]
-    ignored: Sequence[str] = ()
+    ignored: Sequence[IgnoredField] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -48,14 +48,14 @@ class ApiView(APIView):
     def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
         """Return the fields of the request's body, as `kind` reads them. Raises ValidationError."""
         if settings.SANDBOX:
-            self.ignored = ignored_fields.ignored_paths(kind(context=context), self.request.data)
+            self.ignored = ignored_fields.ignored_fields(kind(context=context), self.request.data)
         return read_body(kind, self.request.data, context)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add the header that names the ignored fields. Rule api.unknown_fields."""
+        """Add the headers about the ignored fields. Rule api.unknown_fields."""
         finished = super().finalize_response(request, response, *args, **kwargs)
-        if self.ignored:
-            finished[ignored_fields.HEADER] = ",".join(self.ignored)
+        for name, value in ignored_fields.headers(self.ignored).items():
+            finished[name] = value
         return finished
 
 

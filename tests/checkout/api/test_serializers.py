@@ -278,9 +278,19 @@ class TestItems:
         assert many.status_code == 422 and many["X-Ignored-Fields"].count(",") == 9
 
     @pytest.mark.rule("api.unknown_fields")
+    def test_fields_that_are_probably_meant_are_named_in_a_header(self, api: Api) -> None:
+        lines = [item(quanttity=1), without(item(category=MISSING, categry="fee"))]
+        answer = api.post("checkouts", order(custmer={}, colour="green", items=lines))
+        assert answer["X-Ignored-Fields"] == "items[0].quanttity,items[1].categry,custmer,colour"
+        named = "items[1].categry=category,custmer=customer"
+        assert answer["X-Suggested-Fields"] == named, "without quantity, which was sent too"
+        assert "X-Suggested-Fields" not in api.post("checkouts", order(colour="green"))
+
+    @pytest.mark.rule("api.unknown_fields")
     def test_unknown_fields_are_not_named_in_production(self, api: Api, settings: Settings) -> None:
         settings.SANDBOX = False
-        assert "X-Ignored-Fields" not in api.post("checkouts", order(colour="green"))
+        answer = api.post("checkouts", order(custmer={}))
+        assert "X-Ignored-Fields" not in answer and "X-Suggested-Fields" not in answer
 
 
 @pytest.mark.rule("create.texts")

@@ -178,9 +178,11 @@ class TestTools:
             api.replies = [reply(409, {"error": {"code": "not_payable", "message": "It is paid."}})]
             refused = await client.call_tool("pay_checkout", {"checkout_uuid": UUID})
             assert refused.is_error and "HTTP 409" in text_of(refused) and "It is paid." in text_of(refused)
-            api.replies = [reply(401, {}), reply(201, {"data": {}}, **{"X-Ignored-Fields": "customr"})]
+            headers = {"X-Ignored-Fields": "customr", "X-Suggested-Fields": "customr=customer"}
+            api.replies = [reply(401, {}), reply(201, {"data": {}}, **headers)]
             made = await client.call_tool("create_checkout", {"customr": {}})
             assert not made.is_error and "ignored these fields: customr." in text_of(made)
+            assert "probably meant: customr=customer." in text_of(made)
             assert api.paths.count("/oauth/token") == 2, "after a 401, it gets a new token once"
             missing = await client.call_tool("read_checkout", {})
             assert missing.is_error and "needs checkout_uuid" in text_of(missing)

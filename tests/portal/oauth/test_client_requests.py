@@ -114,6 +114,9 @@ class TestTokenEndpoint:
         answer = caller.ask(**{name: MISSING, other: caller.right[name]})
         refused_token(answer, 400, "invalid_request")
         assert answer.json()["error_description"] == f"{name} is missing. You sent {other}: write {name}."
+        misspelt = name[:-1]
+        answer = caller.ask(**{name: MISSING, misspelt: caller.right[name]})
+        assert answer.json()["error_description"] == f"{name} is missing. You sent {misspelt}: write {name}."
 
     @pytest.mark.parametrize("mutate", [str.upper, lambda secret: f"{secret} ", lambda secret: secret[:-1]])
     def test_compares_the_secret_exactly(self, caller: TokenCaller, mutate: Any) -> None:

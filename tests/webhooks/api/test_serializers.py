@@ -143,6 +143,25 @@ class TestEventTypes:
     def test_with_an_unknown_name_are_refused_at_its_place(self, api: Api, name: Any) -> None:
         refuse(api, "event_types[1]", event_types=["checkout.voided", name])
 
+    @pytest.mark.rule("subscription.types")
+    @pytest.mark.parametrize(
+        ("name", "question"),
+        [
+            ("checkout.authorised", " Did you mean checkout.authorized?"),
+            ("Checkout.Voided", " Did you mean checkout.voided?"),
+            ("marketing_opted_in", " Did you mean marketing.opted_in?"),
+            ("checkout.captured", ""),
+            ("checkout.refunded", ""),
+        ],
+    )
+    def test_with_an_unknown_name_get_the_name_that_is_probably_meant(
+        self, api: Api, name: str, question: str
+    ) -> None:
+        message = subscribe(api, event_types=[name]).json()["error"]["details"][0]["message"]
+        assert message == (
+            f"Must be one of *, checkout.authorized, checkout.voided, marketing.opted_in.{question}"
+        )
+
     def test_of_a_thousand_names_are_refused(self, api: Api) -> None:
         refuse(api, "event_types", event_types=["checkout.voided"] * 1_000)
 

@@ -49,7 +49,18 @@ class TestBody:
             assert set(errors([], limit=3)) == set(errors(None, limit=3)) == {""}
 
     @pytest.mark.rule("api.unknown_fields")
-    @pytest.mark.parametrize("name", ["totalAmount", "total-amount", "TotalAmount", "Total_Amount"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "totalAmount",
+            "total-amount",
+            "TotalAmount",
+            "Total_Amount",
+            "total_amout",
+            "total_amuont",
+            "totalamount",
+        ],
+    )
     def test_names_the_other_spelling_of_a_missing_field(self, name: str) -> None:
         class Order(fields.Body):
             total_amount = fields.Integer(minimum=1, maximum=100)
@@ -85,6 +96,19 @@ class TestQuery:
             error["details"][0]["message"]
             == "Is not a parameter of this call. Did you mean merchant_order_id?"
         )
+
+    @pytest.mark.parametrize(
+        ("name", "meant"), [("limt", "limit"), ("stauts", "status"), ("created_befor", "created_before")]
+    )
+    def test_names_the_parameter_that_is_probably_meant(self, api: Api, name: str, meant: str) -> None:
+        error = api.get(f"checkouts?{name}=1").json()["error"]
+        assert error["details"][0]["message"] == f"Is not a parameter of this call. Did you mean {meant}?"
+
+    def test_names_the_value_that_is_probably_meant(self, api: Api) -> None:
+        for sent, question in (("captred", " Did you mean captured?"), ("paid", "")):
+            error = api.get(f"checkouts?status={sent}").json()["error"]
+            words = "Must be one of created, authorized, captured, voided, expired, refunding, refunded."
+            assert error["details"][0]["message"] == f"{words}{question}"
 
     def test_names_all_parameters_if_none_is_similar(self, api: Api) -> None:
         error = api.get("checkouts?order=A-1").json()["error"]
