@@ -67,6 +67,10 @@ LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 DNS_NAME = re.compile(rf"(?:{LABEL}\.)+(?=[a-z]){LABEL}")
 
 NOT_PUBLIC = "The URL must have a publicly reachable address."
+ONLY_HERE = (
+    f"{NOT_PUBLIC} Only a service on your own machine (make run) accepts http://localhost. For the sandbox, use "
+    "listen.py from the documentation."
+)
 
 
 class TargetRefused(ValueError):
@@ -212,13 +216,11 @@ def _parse_url(url: str) -> yarl.URL:
 
 def _check_parts(url: yarl.URL, *, allow_loopback: bool) -> None:
     host, port = url.raw_host or "", url.port or 0
-    if (
-        allow_loopback
-        and (host == "localhost" or is_loopback(host))
-        and url.scheme in ("http", "https")
-        and port
-    ):
+    is_here = host == "localhost" or is_loopback(host)
+    if allow_loopback and is_here and url.scheme in ("http", "https") and port:
         return
+    if is_here and not allow_loopback:
+        raise TargetRefused(ONLY_HERE)
     if url.scheme != "https":
         here = f", or here with {hosts.HERE}" if allow_loopback else ""
         raise TargetRefused(f"The URL must start with https://{here}.")

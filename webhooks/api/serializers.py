@@ -21,7 +21,8 @@ class SubscriptionIn(fields.Body):
         maximum=2048,
         format="uri",
         help_text="Your endpoint: an https URL that is reachable from the internet, with a host name and "
-        "not an IP address, on port 443 or on 1024 and above.",
+        "not an IP address, on port 443 or on 1024 and above. Only a service on your own machine (`make run`) "
+        "also accepts `http://localhost` and `http://127.0.0.1`.",
     )
     event_types = fields.List(
         child=fields.OneOf(SUBSCRIBABLE),

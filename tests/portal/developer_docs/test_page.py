@@ -54,6 +54,13 @@ class TestPage:
             )
             assert f'"code": "{code}"' in told
 
+    @pytest.mark.rule("target.loopback")
+    def test_says_where_an_endpoint_on_loopback_is_accepted(self) -> None:
+        schemas = described.document()["components"]["schemas"]
+        chapter = Client().get("/api/docs/receiving-events.md").content.decode()
+        for text in (schemas["SubscriptionRequest"]["properties"]["url"]["description"], chapter):
+            assert "also accepts `http://localhost` and `http://127.0.0.1`" in text
+
     @pytest.mark.rule("api.document", "api.error")
     def test_is_the_target_of_error_links(self, page: Page, api: Api) -> None:
         doc_url = api.get("checkouts?cursor=abc").json()["error"]["doc_url"]

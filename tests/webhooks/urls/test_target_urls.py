@@ -53,9 +53,9 @@ class TestCheckUrl:
         [
             ("https://sh%6fp.example.com/", "an escaped character in its host name"),
             ("https://user@shop.example.com/", "must not contain a user name"),
-            ("https://127.0.0.1/", "must have a host name, not an IP address"),
+            ("https://10.0.0.1/", "must have a host name, not an IP address"),
             ("https://[2606:4700::1]/", "must have a host name, not an IP address"),
-            ("https://localhost/", "publicly reachable address"),
+            ("https://shop.localhost/", "publicly reachable address"),
             ("https://metadata.google.internal/", "publicly reachable address"),
             ("https://intranet/", "a full DNS name"),
             ("http://shop.example.com/", "must start with https://"),
@@ -68,6 +68,19 @@ class TestCheckUrl:
     def test_explains_the_error(self, url: str, sentence: str) -> None:
         with pytest.raises(targets.TargetRefused, match=re.escape(sentence)):
             targets.check_url(url, allow_loopback=False)
+
+    @pytest.mark.rule("target.loopback")
+    @pytest.mark.parametrize(
+        "url",
+        ["http://localhost:3000/webhooks", "https://localhost/", "http://127.0.0.1:3000/", "http://[::1]/"],
+    )
+    def test_says_where_loopback_is_accepted(self, url: str) -> None:
+        with pytest.raises(targets.TargetRefused) as refused:
+            targets.check_url(url, allow_loopback=False)
+        assert str(refused.value) == (
+            "The URL must have a publicly reachable address. Only a service on your own machine (make run) accepts "
+            "http://localhost. For the sandbox, use listen.py from the documentation."
+        )
 
     @pytest.mark.parametrize(
         "url",
