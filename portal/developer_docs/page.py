@@ -65,7 +65,7 @@ class Refusal(NamedTuple):
 
     code: str
     status: int
-    text: str
+    text: SafeString
     cause: SafeString
     remedy: SafeString
     returned_by: str
@@ -176,7 +176,7 @@ def _describe_refusal(code: str, row: ErrorCode, calls: list[Call]) -> Refusal:
     return Refusal(
         code,
         row.status,
-        page_text.typeset(row.message),
+        page_text.render_inline(row.message),
         page_text.render_inline(CAUSES[code].words),
         page_text.render_inline(CAUSES[code].remedy),
         row.returned_by,

@@ -54,6 +54,14 @@ class TestPage:
             )
             assert f'"code": "{code}"' in told
 
+    @pytest.mark.rule("api.error_pages")
+    def test_shows_the_names_in_a_message_as_code(self) -> None:
+        html = Client().get("/api/docs").content.decode()
+        assert 'Leave <code class="whole">amount</code> out to refund the full amount.' in html
+        text = Client().get("/api/docs/errors.md").content.decode()
+        assert "Leave `amount` out to refund the full amount." in text
+        assert "\\`" not in Client().get("/api/docs.md").content.decode(), "a backquote of the page's text"
+
     @pytest.mark.rule("target.loopback")
     def test_says_where_an_endpoint_on_loopback_is_accepted(self) -> None:
         schemas = described.document()["components"]["schemas"]
