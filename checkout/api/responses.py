@@ -79,11 +79,17 @@ class RefundOut(Out):
     )
     reason = fields.Text(maximum=500, allow_null=True, help_text="Your reason, in your own words.")
     status = OpenChoice(
-        Refund.Status, help_text="`pending` until the provider has confirmed or refused the refund."
+        Refund.Status,
+        help_text="`pending` until the provider has confirmed or refused the refund. How long this takes depends on "
+        "the provider and on the card's bank.",
     )
     amount = AMOUNT()
     created_at = CREATED_AT()
-    settled_at = Time(allow_null=True, help_text="When the provider confirmed the refund. Null until then.")
+    settled_at = Time(
+        allow_null=True,
+        help_text="When the provider confirmed the refund. Null until then. After this time, the customer's bank can "
+        "take a few days to show the money.",
+    )
     failure_reason = fields.Text(
         maximum=40, allow_null=True, help_text="Why the provider refused the refund. Null if it did not."
     )

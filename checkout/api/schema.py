@@ -60,8 +60,9 @@ ENDPOINTS: DescribedOperations = {
     (views.Refund, "POST"): DescribedOperation(
         "refund_checkout",
         "Refund a captured checkout",
-        "Returns the full amount to the cards that paid. The service accepts the refund at once, and it "
-        "settles later. Read the checkout until `status` is `refunded`, because no event reports it. A "
+        "Returns the full amount to the cards that paid. The service accepts the refund at once. The "
+        "refund is `pending` until the provider has confirmed or refused it. Read the checkout until `status` is "
+        "`refunded`, because no event reports it. The customer's bank can take a few days more to show the money. A "
         "repeated `merchant_refund_ref` on the same checkout creates no refund. It returns the existing "
         "refund with its current status, also if the refund failed. If a refund fails before any part of it "
         "settles, the checkout is `captured` again, and you can try again with a new reference.",

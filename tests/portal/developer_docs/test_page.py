@@ -62,6 +62,15 @@ class TestPage:
         assert "Leave `amount` out to refund the full amount." in text
         assert "\\`" not in Client().get("/api/docs.md").content.decode(), "a backquote of the page's text"
 
+    @pytest.mark.rule("refund.time")
+    def test_says_how_long_a_refund_takes(self) -> None:
+        chapter = Client().get("/api/docs/refunds.md").content.decode()
+        assert "stays `pending` until the card provider has confirmed or refused it" in chapter
+        assert "the API promises no time" in chapter and "bank can take a few days to show it" in chapter
+        refund = described.document()["components"]["schemas"]["Refund"]["properties"]
+        assert "depends on the provider" in refund["status"]["description"]
+        assert "bank can take a few days" in refund["settled_at"]["description"]
+
     @pytest.mark.rule("target.loopback")
     def test_says_where_an_endpoint_on_loopback_is_accepted(self) -> None:
         schemas = described.document()["components"]["schemas"]
