@@ -27,6 +27,8 @@ SUMMARY = (
     "An API with which a shop takes card payments through a hosted checkout page, on which the customer can "
     "split the cost with friends. The shop gets a signed event, captures within two minutes, and can refund."
 )
+# The chapters with complete programs in each language. In the text with all chapters, they are last.
+PROGRAM_CHAPTERS = ("quick-start", "receivers")
 _FIRST_SENTENCE = re.compile(r"^(?![#\-|`*\d ]).+?[.:](?= |$)", re.M)
 
 
@@ -66,9 +68,16 @@ def markdown_pages(read_reference: ReadReference) -> dict[str, MarkdownPage]:
 
 
 def whole_text(read_reference: ReadReference) -> str:
-    """Return all chapters as one text."""
-    beginning = f"# {read_reference().document['info']['title']}\n\n{_environment_text()}\n"
-    return "\n".join([beginning, *(made.text for made in markdown_pages(read_reference).values())])
+    """Return all chapters as one text.
+
+    The complete programs are last. They are a third of the text, and each reader needs one language of seven. A
+    model that reads only the beginning of the text therefore reads how the service works.
+    """
+    pages = sorted(markdown_pages(read_reference).values(), key=lambda made: made.name in PROGRAM_CHAPTERS)
+    titles = " and ".join(made.title for made in pages if made.name in PROGRAM_CHAPTERS)
+    beginning = f"# {read_reference().document['info']['title']}\n\n{_environment_text()}\n\n"
+    beginning += f"The last chapters, {titles}, have complete programs.\n"
+    return "\n".join([beginning, *(made.text for made in pages)])
 
 
 def llms_text(read_reference: ReadReference) -> str:

@@ -67,6 +67,17 @@ class TestMarkdownPages:
                 assert file.removesuffix(".md") in chapters, link
 
     @pytest.mark.rule("docs.markdown")
+    def test_have_the_complete_programs_last_in_the_text_with_all_chapters(
+        self, chapters: dict[str, Element]
+    ) -> None:
+        text = get("/api/docs.md")
+        titles = {name: get(f"/api/docs/{name}.md").partition("\n")[0] for name in chapters}
+        order = sorted(chapters, key=lambda name: text.index(f"\n{titles[name]}\n"))
+        last = ["quick-start", "receivers"]
+        assert order == [name for name in chapters if name not in last] + last
+        assert "The last chapters, Quick start and Receivers, have complete programs." in text[:400]
+
+    @pytest.mark.rule("docs.markdown")
     @pytest.mark.parametrize(
         ("accept", "is_markdown"),
         [
