@@ -4,11 +4,10 @@
 package main
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -18,7 +17,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -33,20 +32,16 @@ type checkout struct {
 	PendingOperation string `json:"pending_operation"`
 }
 
-type event struct {
-	ID, Type string
-	Data     checkout
-}
-
-type page struct {
-	Checkouts  []checkout
-	NextCursor string `json:"next_cursor"`
-}
-
+// An answer has the fields that the receiver reads in the answers of the API.
 type answer struct {
-	status int           // 0 if there was no answer
-	wait   time.Duration // before another try
-	text   string
+	status      int           // 0 if there was no answer
+	wait        time.Duration // before another try
+	AccessToken string        `json:"access_token"`
+	Error       json.RawMessage
+	Data        struct {
+		Checkouts  []checkout
+		NextCursor string `json:"next_cursor"`
+	}
 }
 
 var (
@@ -57,12 +52,7 @@ var (
 	isTime       = regexp.MustCompile(`^[0-9]{1,12}$`).MatchString
 	now          = time.Now             // a variable, so that a test can stop the clock
 	started      = ago(2 * time.Minute) // a hold lasts two minutes, so the first catch-up misses none
-	token        struct {
-		sync.Mutex
-		AccessToken string        `json:"access_token"`
-		ExpiresIn   time.Duration `json:"expires_in"` // in seconds
-		until       time.Time
-	}
+	token        atomic.Value           // of type string
 )
 
 func setting(name string) string {
@@ -76,20 +66,6 @@ func ago(age time.Duration) string {
 	return now().Add(-age).UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// check panics if a step has failed.
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-// try does some work, and returns the reason if it panics.
-func try(work func()) (failure any) {
-	defer func() { failure = recover() }()
-	work()
-	return nil
-}
-
 // verify returns the reason for a 400, or an empty string: the sender knows a secret.
 func verify(header string, body []byte) string {
 	given, isWhole := map[string][]string{}, true
@@ -98,187 +74,178 @@ func verify(header string, body []byte) string {
 		given[name] = append(given[name], value)
 		isWhole = isWhole && hasValue
 	}
-	times, signatures := given["t"], given["v1"]
-	if !isWhole || len(times) != 1 || !isTime(times[0]) || len(signatures) == 0 {
+	if !isWhole || len(given["t"]) != 1 || !isTime(given["t"][0]) || len(given["v1"]) == 0 {
 		return "malformed_header"
 	}
-	matches := 0
-	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, []byte(secret))
-		fmt.Fprintf(mac, "%s.%s", times[0], body)
-		for _, signature := range signatures {
-			matches += subtle.ConstantTimeCompare([]byte(signature), []byte(fmt.Sprintf("%x", mac.Sum(nil))))
-		}
-	}
-	sent, _ := strconv.ParseInt(times[0], 10, 64)
-	switch age := now().Unix() - sent; {
-	case matches == 0:
+	sent, _ := strconv.ParseInt(given["t"][0], 10, 64)
+	age := now().Unix() - sent
+	var object map[string]json.RawMessage
+	switch {
+	case !isSigned(given["v1"], given["t"][0]+"."+string(body)):
 		return "no_matching_signature"
 	case age < -300 || age > 300:
 		return "timestamp_out_of_tolerance"
-	case !isObject(body):
+	case !utf8.Valid(body) || json.Unmarshal(body, &object) != nil || object == nil:
 		return "invalid_json"
 	}
 	return ""
 }
 
-func isObject(body []byte) bool {
-	var fields map[string]json.RawMessage
-	return utf8.Valid(body) && json.Unmarshal(body, &fields) == nil && fields != nil
+// isSigned returns whether one of the signatures is made with one of the secrets.
+func isSigned(signatures []string, message string) (isOne bool) {
+	for _, secret := range secrets {
+		mac := hmac.New(sha256.New, []byte(secret))
+		io.WriteString(mac, message)
+		for _, signature := range signatures {
+			isOne = hmac.Equal([]byte(signature), []byte(fmt.Sprintf("%x", mac.Sum(nil)))) || isOne
+		}
+	}
+	return isOne
 }
 
-func call(ctx context.Context, method, path, body, bearer string) answer {
-	ctx, cancel := context.WithTimeout(ctx, 8*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, baseURL+path, strings.NewReader(body))
-	check(err)
+// send returns the answer to a request, which takes at most as long as the limit.
+func send(method, path, body, bearer string, limit time.Duration) answer {
+	got := answer{wait: time.Second}
+	request, err := http.NewRequest(method, baseURL+path, strings.NewReader(body))
+	if err != nil {
+		log.Fatal(err)
+	}
 	request.Header.Set("Content-Type", "application/json")
 	if bearer != "" {
 		request.Header.Set("Authorization", "Bearer "+bearer)
 	}
-	response, err := http.DefaultClient.Do(request)
+	client := http.Client{Timeout: limit}
+	response, err := client.Do(request)
 	if err != nil {
-		return answer{0, time.Second, err.Error()}
+		log.Print(err)
+		return got
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
-	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
-	if err != nil {
-		seconds = 1
+	if json.NewDecoder(response.Body).Decode(&got) == nil {
+		got.status = response.StatusCode
 	}
-	return answer{response.StatusCode, time.Duration(seconds) * time.Second, string(text)}
-}
-
-// bearer returns the current token. A token is reused until shortly before it expires.
-func bearer(ctx context.Context) string {
-	token.Lock()
-	defer token.Unlock()
-	if now().Before(token.until) {
-		return token.AccessToken
-	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	grant := map[string]string{"grant_type": "client_credentials", "client_id": clientID, "client_secret": clientSecret}
-	body, _ := json.Marshal(grant)
-	got := call(ctx, "POST", "/oauth/token", string(body), "")
-	if got.status == 200 && json.Unmarshal([]byte(got.text), &token) == nil {
-		token.until = now().Add((token.ExpiresIn - 60) * time.Second)
-	} else {
-		log.Printf("no token: %d %s", got.status, got.text)
-	}
-	return token.AccessToken
-}
-
-func authorized(ctx context.Context, method, path, body string) answer {
-	got := call(ctx, method, path, body, bearer(ctx))
-	if got.status == 401 {
-		token.Lock()
-		token.until = time.Time{}
-		token.Unlock()
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		got.wait = time.Duration(seconds) * time.Second
 	}
 	if got.status != 200 {
-		log.Printf("%s %s was answered %d %s", method, path, got.status, got.text)
+		log.Printf("%s %s was answered %s %s", method, path, response.Status, got.Error)
 	}
 	return got
 }
 
-func requestCapture(ctx context.Context, checkout string) answer {
-	return authorized(ctx, "POST", orders+"/"+checkout+"/capture", "{}")
+// call sends a request with the token, which is reused until the service refuses it.
+func call(method, path, body string, limit time.Duration) answer {
+	bearer, _ := token.Load().(string)
+	if bearer == "" {
+		grant := `{"grant_type": "client_credentials", "client_id": %q, "client_secret": %q}`
+		grant = fmt.Sprintf(grant, clientID, clientSecret)
+		bearer = send("POST", "/oauth/token", grant, "", 3*time.Second).AccessToken
+	}
+	got := send(method, path, body, bearer, limit)
+	if got.status == 401 {
+		bearer = ""
+	}
+	token.Store(bearer)
+	return got
 }
 
-// capture returns whether the money has moved. It takes at most 12 s: a webhook must be answered within 15 s.
-func capture(checkout string) bool {
-	end := time.Now().Add(12 * time.Second)
-	ctx, cancel := context.WithDeadline(context.Background(), end)
-	defer cancel()
-	for {
-		got := requestCapture(ctx, checkout)
-		if got.status == 200 || strings.Contains(got.text, `"not_capturable"`) {
-			return got.status == 200 // if it is not capturable, the hold is over
-		}
-		if time.Until(end) < got.wait+time.Second {
-			panic(checkout + " is not captured yet")
+// capture fulfils a checkout if its money has moved. It returns an error if it does not know this in time.
+func capture(uuid string, limit time.Duration) error {
+	for end := time.Now().Add(limit); ; {
+		got := call("POST", orders+"/"+uuid+"/capture", "{}", time.Until(end))
+		switch {
+		case got.status == 200:
+			return fulfil(uuid)
+		case strings.Contains(string(got.Error), `"not_capturable"`):
+			return nil // the hold is over
+		case time.Until(end) < got.wait+time.Second:
+			return fmt.Errorf("%s is not captured yet", uuid)
 		}
 		time.Sleep(got.wait) // a second try is safe: the service captures only once
 	}
 }
 
 // fulfil marks the order as paid. A second call for the same order changes nothing. Do slow work elsewhere.
-func fulfil(checkout string) {
-	check(os.WriteFile("paid/"+checkout, nil, 0o644))
+func fulfil(uuid string) error {
+	return os.WriteFile("paid/"+uuid, nil, 0o644)
 }
 
-func list(query string) page {
-	var found struct{ Data page }
-	got := authorized(context.Background(), "GET", orders+query, "")
-	if got.status != 200 {
-		panic(got.text)
-	}
-	check(json.Unmarshal([]byte(got.text), &found))
-	return found.Data
+func list(query string) ([]checkout, string) {
+	page := call("GET", orders+query, "", 8*time.Second).Data // empty if there was no answer
+	return page.Checkouts, page.NextCursor
 }
 
 // catchUp captures held checkouts, then fulfils those captured since the cursor. Store the cursor with your orders.
-func catchUp() {
-	found := list("?status=authorized&limit=200")
-	held := found.Checkouts
-	for found.NextCursor != "" { // the newest come first, so the hold that ends soonest is on the last page
-		found = list("?status=authorized&limit=200&cursor=" + found.NextCursor)
-		held = append(held, found.Checkouts...)
+func catchUp() error {
+	held, cursor := list("?status=authorized&limit=200")
+	for cursor != "" { // the newest come first, so the hold that ends soonest is on the last page
+		var more []checkout
+		more, cursor = list("?status=authorized&limit=200&cursor=" + cursor)
+		held = append(held, more...)
 	}
 	sort.Slice(held, func(i, j int) bool { return held[i].CaptureBefore < held[j].CaptureBefore })
 	for _, one := range held {
-		isAtWork := one.PendingOperation != "" || one.AuthorizedAt > ago(10*time.Second) // its webhook captures it
-		if !isAtWork && requestCapture(context.Background(), one.UUID).status == 200 {
-			fulfil(one.UUID)
+		if one.PendingOperation != "" || one.AuthorizedAt > ago(10*time.Second) {
+			continue // its webhook captures it
+		}
+		if err := capture(one.UUID, 8*time.Second); err != nil {
+			log.Print(err)
 		}
 	}
-	for isFull := true; isFull; isFull = len(found.Checkouts) == 200 {
+	for {
 		from := "updated_after=" + started
-		if cursor, err := os.ReadFile("cursor"); err == nil {
-			from = "cursor=" + string(cursor)
+		if stored, err := os.ReadFile("cursor"); err == nil {
+			from = "cursor=" + string(stored)
 		}
-		found = list("?sort=updated_at&limit=200&" + from)
-		for _, one := range found.Checkouts {
-			if one.Status == "captured" {
-				fulfil(one.UUID)
+		changed, next := list("?sort=updated_at&limit=200&" + from)
+		for _, one := range changed {
+			if one.Status != "captured" {
+				continue
+			}
+			if err := fulfil(one.UUID); err != nil {
+				return err
 			}
 		}
-		check(os.WriteFile("cursor", []byte(found.NextCursor), 0o644))
-	}
-}
-
-func catchUpForEver() {
-	for range time.Tick(5 * time.Second) {
-		if failure := try(catchUp); failure != nil {
-			log.Print("could not catch up: ", failure)
+		if next == "" {
+			return errors.New("no list of changes")
+		}
+		if err := os.WriteFile("cursor", []byte(next), 0o644); err != nil || len(changed) < 200 {
+			return err
 		}
 	}
 }
 
-func process(body []byte) {
-	var sent event
-	check(json.Unmarshal(body, &sent))
-	marker := "seen/event-" + sent.ID
+// process returns an error if the event must be sent again. A webhook must be answered within 15 s.
+func process(body []byte) error {
+	var event struct {
+		ID, Type string
+		Data     checkout
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		return err
+	}
+	marker := "seen/event-" + event.ID
 	if _, err := os.Stat(marker); err == nil {
-		return // two deliveries can pass this check at the same time, which does no harm
+		return nil // two deliveries can pass this check at the same time, which does no harm
 	}
-	if sent.Type == "checkout.authorized" && capture(sent.Data.UUID) {
-		fulfil(sent.Data.UUID)
+	if event.Type == "checkout.authorized" {
+		if err := capture(event.Data.UUID, 11*time.Second); err != nil {
+			return err
+		}
 	}
-	check(os.WriteFile(marker, nil, 0o644))
+	return os.WriteFile(marker, nil, 0o644)
 }
 
 func receive(response http.ResponseWriter, request *http.Request) {
-	status, words := 200, "ok"
 	body, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
 	if err != nil {
 		panic(http.ErrAbortHandler) // the body is incomplete: close the connection without an answer
 	}
+	status, words := 200, "ok"
 	if reason := verify(request.Header.Get("X-Service-Signature"), body); reason != "" {
 		status, words = 400, reason // the sender is unknown: do not store or log the body
-	} else if failure := try(func() { process(body) }); failure != nil {
-		log.Print(failure)
+	} else if err := process(body); err != nil {
+		log.Print(err)
 		status, words = 500, "send it again" // a 4xx would end the retries, and the hold would be lost
 	}
 	log.Printf("a delivery is answered %d %s", status, words)
@@ -288,9 +255,15 @@ func receive(response http.ResponseWriter, request *http.Request) {
 
 func main() {
 	for _, table := range []string{"seen", "paid"} { // in your service, use tables, each with a unique column
-		check(os.MkdirAll(table, 0o755))
+		os.MkdirAll(table, 0o755)
 	}
-	go catchUpForEver()
+	go func() {
+		for range time.Tick(5 * time.Second) {
+			if err := catchUp(); err != nil {
+				log.Print("could not catch up: ", err)
+			}
+		}
+	}()
 	port := os.Getenv("PORT")
 	if port == "" {
 		port = "3000"

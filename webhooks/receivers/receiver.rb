@@ -19,8 +19,7 @@ end
 CLIENT = { client_id: CLIENT_ID, client_secret: CLIENT_SECRET }.freeze
 PORT = Integer(ENV['PORT'] || 3000)
 ORDERS = '/api/merchant/v1/checkouts'
-TOKEN = { until: 0 }
-TOKEN_LOCK = Mutex.new
+TOKEN = {}
 
 def ago(seconds)
   (Time.now - seconds).utc.iso8601
@@ -52,7 +51,7 @@ rescue JSON::ParserError
   nil
 end
 
-# Return the status, the answer and the seconds to wait before another try.
+# Return the status (0 if there was no answer), the answer, and the seconds to wait before another try.
 def call(method, path, body, seconds, headers = {})
   uri = URI(BASE_URL + path)
   answer = Timeout.timeout(seconds) do
@@ -60,47 +59,29 @@ def call(method, path, body, seconds, headers = {})
       http.send_request(method, uri, body&.to_json, { 'Content-Type' => 'application/json', **headers })
     end
   end
+  puts "#{method} #{path} was answered #{answer.code} #{answer.body}" if answer.code != '200'
   [answer.code.to_i, JSON.parse(answer.body), Integer(answer['Retry-After'] || 1, exception: false) || 1]
+rescue StandardError => e
+  puts "#{method} #{path} was not answered: #{e.message}"
+  [0, {}, 1]
 end
 
-# Return the current token. A token is reused until shortly before it expires.
-def bearer
-  TOKEN_LOCK.synchronize do
-    if Time.now.to_i > TOKEN[:until]
-      status, token, = call('POST', '/oauth/token', { grant_type: 'client_credentials', **CLIENT }, 3)
-      raise "no token: #{token['error_description']}" if status != 200
-
-      TOKEN.update(value: token['access_token'], until: Time.now.to_i + token['expires_in'] - 60)
-    end
-    TOKEN[:value]
-  end
-end
-
+# Make a call with the token, which is reused until the service refuses it.
 def authorized(method, path, body = nil, seconds = 8)
-  answer = call(method, path, body, seconds, 'Authorization' => "Bearer #{bearer}")
-  TOKEN[:until] = 0 if answer[0] == 401
-  puts "#{method} #{path} was answered #{answer[0]} #{answer[1]['error']}" if answer[0] != 200
+  TOKEN[:value] ||= call('POST', '/oauth/token', { grant_type: 'client_credentials', **CLIENT }, 3)[1]['access_token']
+  answer = call(method, path, body, seconds, 'Authorization' => "Bearer #{TOKEN[:value]}")
+  TOKEN.delete(:value) if answer[0] == 401
   answer
 end
 
-# Return true (captured), false (the hold is over) or nil (not known yet), and the seconds to wait.
-def try_capture(checkout, seconds = 8)
-  status, answer, wait = authorized('POST', "#{ORDERS}/#{checkout}/capture", {}, seconds)
-  return [true, 0] if status == 200
-
-  [answer.dig('error', 'code') == 'not_capturable' ? false : nil, wait]
-rescue StandardError => e
-  puts "the capture was not answered: #{e.message}"
-  [nil, 1]
-end
-
-# Return whether the money has moved. This takes at most 12 s; a webhook must be answered within 15 s.
-def capture(checkout)
+# Fulfil a checkout if its money has moved. Raise an error if this is not known within the seconds.
+def capture(checkout, seconds)
   clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
-  finish = clock.call + 12
+  finish = clock.call + seconds
   loop do
-    has_moved, wait = try_capture(checkout, [8, finish - clock.call].min)
-    return has_moved unless has_moved.nil?
+    status, answer, wait = authorized('POST', "#{ORDERS}/#{checkout}/capture", {}, finish - clock.call)
+    return fulfil(checkout) if status == 200
+    return if answer.dig('error', 'code') == 'not_capturable' # the hold is over
     raise "#{checkout} is not captured yet" if clock.call + wait + 1 > finish
 
     sleep wait # a second try is safe: the service captures only once
@@ -124,7 +105,9 @@ def catch_up
   held.sort_by { |one| one['capture_before'] }.each do |one|
     next if one['pending_operation'] || one['authorized_at'] > ago(10) # its webhook captures it
 
-    fulfil(one['checkout_uuid']) if try_capture(one['checkout_uuid'])[0]
+    capture(one['checkout_uuid'], 8)
+  rescue StandardError => e
+    puts e.message
   end
   loop do
     from = File.exist?('cursor') ? "cursor=#{File.read('cursor')}" : "updated_after=#{STARTED}"
@@ -149,9 +132,8 @@ def receive(header, body)
   marker = "seen/#{event['id']}."
   return if File.exist?(marker) # two deliveries can pass this check at the same time, which does no harm
 
-  if event['type'] == 'checkout.authorized' && capture(event['data']['checkout_uuid'])
-    fulfil(event['data']['checkout_uuid'])
-  end
+  # A webhook must be answered within 15 s.
+  capture(event['data']['checkout_uuid'], 11) if event['type'] == 'checkout.authorized'
   FileUtils.touch(marker)
 end
 

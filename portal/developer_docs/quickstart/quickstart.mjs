@@ -54,7 +54,7 @@ console.log(paid.data.status, 'until', paid.data.capture_before) // capture by t
 // Capture: after this answer the money has moved. Now fulfil the order.
 console.log((await call('POST', `${checkout}/capture`, {})).data.status)
 
-// Refund: accepted at once, settled a moment later.
+// Refund: accepted at once, settled when the provider confirms it.
 await call('POST', `${checkout}/refund`, { merchant_refund_ref: `R-${orderId}` })
 let read = await call('GET', checkout)
 while (read.data.status === 'refunding') {

@@ -58,7 +58,7 @@ echo "{$paid['status']} until {$paid['capture_before']}\n"; // capture by then
 // Capture: after this answer the money has moved. Now fulfil the order.
 echo call('POST', "$checkout/capture", [])['data']['status'], "\n";
 
-// Refund: accepted at once, settled a moment later.
+// Refund: accepted at once, settled when the provider confirms it.
 call('POST', "$checkout/refund", ['merchant_refund_ref' => "R-$orderId"]);
 while (($read = call('GET', $checkout)['data'])['status'] === 'refunding') sleep(1);
 echo "{$read['status']} {$read['refunded_amount']}\n";

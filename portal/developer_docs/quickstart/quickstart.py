@@ -59,7 +59,7 @@ print(paid["status"], "until", paid["capture_before"])  # capture by then
 # Capture: after this answer the money has moved. Now fulfil the order.
 print(call("POST", f"{checkout}/capture", {})["data"]["status"])
 
-# Refund: accepted at once, settled a moment later.
+# Refund: accepted at once, settled when the provider confirms it.
 call("POST", f"{checkout}/refund", {"merchant_refund_ref": f"R-{order_id}"})
 while (read := call("GET", checkout)["data"])["status"] == "refunding":
     time.sleep(1)

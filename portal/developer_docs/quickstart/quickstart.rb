@@ -50,7 +50,7 @@ puts "#{paid['status']} until #{paid['capture_before']}" # capture by then
 # Capture: after this answer the money has moved. Now fulfil the order.
 puts call('POST', "#{checkout}/capture", {})['data']['status']
 
-# Refund: accepted at once, settled a moment later.
+# Refund: accepted at once, settled when the provider confirms it.
 call('POST', "#{checkout}/refund", { merchant_refund_ref: "R-#{order_id}" })
 sleep 1 while (read = call('GET', checkout)['data'])['status'] == 'refunding'
 puts "#{read['status']} #{read['refunded_amount']}"

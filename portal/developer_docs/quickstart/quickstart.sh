@@ -48,7 +48,7 @@ echo "$(pick status) until $(pick capture_before)" # capture by then
 call POST "$orders/$uuid/capture" <<<'{}'
 pick status
 
-# Refund: accepted at once, settled a moment later.
+# Refund: accepted at once, settled when the provider confirms it.
 call POST "$orders/$uuid/refund" <<<"{\"merchant_refund_ref\": \"R-$order_id\"}"
 while call GET "$orders/$uuid" </dev/null && [ "$(pick status)" = refunding ]; do
   sleep 1
