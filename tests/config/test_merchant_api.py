@@ -3,7 +3,7 @@
 import json
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -240,72 +240,6 @@ class TestAddress:
             for method in ("GET", "POST", "DELETE"):
                 address, headers = path.format(uuid=held.pk), api.headers({})
                 refused(api.client.generic(method, address, b"{}", JSON, headers=headers), 404, "not_found")
-
-    @pytest.mark.rule("api.not_found")
-    @pytest.mark.parametrize(
-        ("path", "meant"),
-        [
-            ("/api/merchant/v2/checkouts", "/api/merchant/v1/checkouts"),
-            ("/api/merchant/v1/checkouts/", "/api/merchant/v1/checkouts"),
-            ("/api/merchant/v1/checkouts/{uuid}/capture/", "/api/merchant/v1/checkouts/{uuid}/capture"),
-            ("/api/v1/checkouts", "/api/merchant/v1/checkouts"),
-            ("/api/webhooks/deliveries/", "/api/merchant/v1/webhooks/deliveries"),
-            ("/api/oauth/token", "/oauth/token"),
-            ("/oauth/token/", "/oauth/token"),
-            ("/checkouts/", "/api/merchant/v1/checkouts"),
-            ("/checkouts/{uuid}", "/api/merchant/v1/checkouts/{uuid}"),
-            ("/v1/checkouts", "/api/merchant/v1/checkouts"),
-            ("/v2/checkouts", "/api/merchant/v1/checkouts"),
-            ("/merchant/v1/events", "/api/merchant/v1/events"),
-            ("/api/merchant/checkouts", "/api/merchant/v1/checkouts"),
-            ("/api/v1/oauth/token", "/oauth/token"),
-            ("/api/token", "/oauth/token"),
-            ("/token", "/oauth/token"),
-            ("/oauth2/token", "/oauth/token"),
-            ("/api/sandbox/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
-            ("/sandbox/v1/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
-            ("/api/v1/checkout", "/api/merchant/v1/checkouts"),
-            ("/api/v1/checkouts/{uuid}/captures", "/api/merchant/v1/checkouts/{uuid}/capture"),
-            ("/api/merchant/v1/checkout/{uuid}/refnd/", "/api/merchant/v1/checkouts/{uuid}/refund"),
-            ("/api/merchant/v1/Checkouts", "/api/merchant/v1/checkouts"),
-            ("/api/merchant/v1//checkouts", "/api/merchant/v1/checkouts"),
-            ("/api/merchant/v1/webhooks/subscriptions", "/api/merchant/v1/webhooks/subscription"),
-            ("/api/merchant/v1/webhook/secrets/rotate", "/api/merchant/v1/webhooks/secret/rotate"),
-            ("/api/sandbox/v1/checkouts/{uuid}/payshare", "/api/sandbox/v1/checkouts/{uuid}/pay-share"),
-            ("/api/merchant/v1/checkouts/{uuid}/pay", "/api/sandbox/v1/checkouts/{uuid}/pay"),
-            ("/checkout/{uuid}", "/api/merchant/v1/checkouts/{uuid}"),
-            ("/oauth/tokens", "/oauth/token"),
-            ("/api/shema", "/api/schema"),
-        ],
-    )
-    def test_that_is_nearly_right_returns_the_right_one(self, api: Api, path: str, meant: str) -> None:
-        uuid = uuid4()
-        answer = api.client.get(path.format(uuid=uuid))
-        message = refused(answer, 404, "not_found")["message"]
-        assert message == f"No such address. Did you mean {meant.format(uuid=uuid)}?"
-
-    @pytest.mark.rule("api.not_found")
-    @pytest.mark.parametrize("path", ["/v2", "/v1/", "/api", "/api/v2/", "/api/merchant", "/api/merchant/v2"])
-    def test_that_is_only_a_beginning_returns_the_right_beginning(self, api: Api, path: str) -> None:
-        message = refused(api.client.get(path), 404, "not_found")["message"]
-        assert message == (
-            "No such address. The calls of the API begin with /api/merchant/v1/, as in /api/merchant/v1/checkouts."
-        )
-
-    @pytest.mark.rule("api.not_found")
-    @pytest.mark.parametrize(
-        "path",
-        [
-            "/api/merchant/v1/orders",
-            "/api/nope/",
-            "/api/merchant/v1/checkouts/x/void",
-            "/api/docs/checkout.md",
-            "/api/merchant/v1/checkouts/" + "x" * 200 + "/",
-        ],
-    )
-    def test_that_is_like_no_other_returns_no_other(self, api: Api, path: str) -> None:
-        message = api.client.get(path).json()["error"]["message"]
-        assert message == "No such address. Check the path."
 
     @pytest.mark.rule("api.json_alone")
     @pytest.mark.parametrize("accept", ["text/html", "application/xml", "image/*;q=0.1", "garbage", ""])
