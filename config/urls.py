@@ -151,7 +151,7 @@ merchant_api = [
     path("", include("hosted_page.opt_in.urls")),
 ]
 
-urlpatterns = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("", front_page.show_front_page, name="front"),
     # Browsers request this icon for JSON responses, which cannot name another one.
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),

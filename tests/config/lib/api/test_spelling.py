@@ -45,7 +45,12 @@ def test_only_names_that_were_not_sent_are_probably_meant() -> None:
 @pytest.mark.rule("api.unknown_fields")
 def test_of_thousands_of_names_only_ten_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
-    monkeypatch.setattr(spelling, "get_close_matches", lambda name, _known, **_: compared.append(name) or [])
+
+    def compare(name: str, _known: object, **_: object) -> list[str]:
+        compared.append(name)
+        return []
+
+    monkeypatch.setattr(spelling, "get_close_matches", compare)
     spelling.other_spellings([f"total_amount_{number}" for number in range(5_000)], NAMES)
     assert len(compared) == 10
     spelling.similar_name("x" * 65, NAMES)
