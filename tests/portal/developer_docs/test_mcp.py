@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from mcp import Client as McpClient
 from mcp import StdioServerParameters
@@ -120,6 +121,12 @@ class TestTheFile:
         with open(SOURCE, "rb") as file:
             assert answer.content == file.read()
         only_imports_old_standard_modules(answer.content.decode())
+
+    def test_is_documented_with_its_address_and_the_path_for_the_setting(self) -> None:
+        chapter = Client().get("/api/docs/for-machines.md").content.decode()
+        command = f'curl --remote-name {settings.BASE_URL}/api/docs/mcp.py\necho "$PWD/mcp.py"\n'
+        assert f"[{settings.BASE_URL}/api/docs/mcp.py]" in chapter and command in chapter
+        assert '"args": ["<PATH>"]' in chapter and "Replace `<PATH>`" in chapter
 
 
 @pytest.mark.rule("mcp.file")
