@@ -232,16 +232,18 @@ def attempt_chart(picture: Picture) -> Chart:
         heading=("", "Answered 2xx", "Failed"),
         rows=_table_rows(picture, lambda slot: [f"{slot.delivered:,}", f"{slot.failed:,}"]),
         is_empty=maximum == 0,
-        sentence=_answer_sentence(picture),
+        sentence=_answer_sentence(picture) if maximum else "No deliveries.",
     )
 
 
 def _answer_sentence(picture: Picture) -> str:
-    """Return a sentence about the endpoint's response times."""
+    """Return a sentence about the endpoint's response times in the last 24 hours, as on the page of webhooks."""
     median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
     if median is None or p95 is None:
-        return "No deliveries."
-    return f"Half of your endpoint’s answers came in {span(median)}, 95% in {span(p95)}."
+        return "Your endpoint gave no answer in the last 24 hours."
+    return (
+        f"In the last 24 hours, half of your endpoint’s answers came in {span(median)}, 95% in {span(p95)}."
+    )
 
 
 def days_words(picture: Picture) -> str:

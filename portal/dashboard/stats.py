@@ -13,6 +13,7 @@ from payments.models import Merchant
 from portal import statements
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 
+ANSWER_PERIOD = timedelta(hours=24)
 RANGES = {"24h": (24, timedelta(hours=1)), "7d": (7, timedelta(days=1)), "30d": (30, timedelta(days=1))}
 
 
@@ -37,8 +38,8 @@ class Slot:
 class Totals:
     """The sums of a range, and histograms of the times from hold to capture and of the response times.
 
-    `hold` and `answer` return seconds, or None without data. Totals of a previous range have no response
-    times.
+    `hold` and `answer` return seconds, or None without data. The response times are those of the last 24
+    hours in every range, as on the page of webhooks. Totals of a previous range have no response times.
     """
 
     captured_count: int = 0
@@ -109,7 +110,8 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     before, now = _sum_ranges(currency_sums, delivery_sums)
     for is_now, *counts in queries.rows(statements.SUM_HOLD_TIMES, parameters | {"currency": chosen}):
         (now if is_now else before).hold_times = [count or 0 for count in counts]
-    for slots in queries.rows(statements.SUM_DURATIONS, parameters):
+    day = {"merchant": merchant.pk, "begin": clock.now() - ANSWER_PERIOD}
+    for slots in queries.rows(statements.SUM_DURATIONS, day):
         now.durations = [count or 0 for count in slots]
     return Picture(
         span, chosen, currencies, begin, now, before, _build_slots(begins, currency_sums, delivery_sums)

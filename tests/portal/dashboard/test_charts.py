@@ -21,6 +21,20 @@ client = stage.client_of(Role.VIEWER)
 
 class TestCharts:
     @pytest.mark.parametrize("span", stats.RANGES)
+    def test_show_the_answer_times_of_the_last_24_hours(self, acme: Merchant, span: str) -> None:
+        hour = clock.now().replace(minute=0, second=0, microsecond=0)
+        slow, quick = (ANSWER_MS.count_slots([stage.slot_of(ANSWER_MS, time)]) for time in (9000, 30))
+        old = DeliveryHour(merchant=acme, hour=hour - timedelta(hours=30), delivered_count=1, durations=slow)
+        new = DeliveryHour(merchant=acme, hour=hour, delivered_count=1, durations=quick)
+        DeliveryHour.objects.bulk_create([old])
+        if span != "24h":
+            sentence = charts.attempt_chart(stats.read_stats(acme, span)).sentence
+            assert sentence == "Your endpoint gave no answer in the last 24 hours."
+        DeliveryHour.objects.bulk_create([new])
+        sentence = charts.attempt_chart(stats.read_stats(acme, span)).sentence
+        assert sentence.startswith("In the last 24 hours, half of your endpoint’s answers came in 29")
+
+    @pytest.mark.parametrize("span", stats.RANGES)
     def test_have_a_table_with_the_same_data(self, acme: Merchant, span: str) -> None:
         hour = clock.now().replace(minute=0, second=0, microsecond=0)
         PaymentHour.objects.create(

@@ -84,6 +84,12 @@ def test_shows_how_fast_ended_shares_were_paid(owner: Client, order: Checkout, f
     assert "an hour 50%" in text(owner.get("/portal/groups"))
 
 
+def test_aligns_the_sums_in_their_columns(owner: Client, order: Checkout) -> None:
+    page = owner.get("/portal/groups").content.decode()
+    assert '<th scope="col" class="table-number">From mates</th>' in page
+    assert '<td class="table-from table-number">' in page
+
+
 def test_gives_the_list_as_a_file(owner: Client, order: Checkout, finn: Mate) -> None:
     finn.pay()
     assert mates.settled(finn.share) == "reimbursed"
