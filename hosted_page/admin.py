@@ -18,6 +18,8 @@ from hosted_page.models import (
     SmsMessage,
     SmsStop,
 )
+from hosted_page.sms import message_states
+from hosted_page.sms.message_states import MessageState
 
 
 class PhoneAdmin(ReadOnlyAdmin):
@@ -62,12 +64,10 @@ class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
 
     @admin.display(description="state")
     def state(self, row: SmsMessage) -> str:
-        """Return the carrier's report, or else whether the message was refused, was sent, or waits."""
-        if row.receipt:
-            return row.get_receipt_display()
-        if row.refusal:
-            return "Refused"
-        return "Sent" if row.sent_at else "Not sent" if row.ended_at else "Waiting"
+        """Return what the service knows from the carrier, with the time at which the carrier took the message."""
+        state = message_states.state_of(row)
+        at = f" at {row.sent_at:%H:%M:%S}" if state == MessageState.HANDED_OVER and row.sent_at else ""
+        return f"{state.label}{at}"
 
 
 @admin.register(SmsDay)

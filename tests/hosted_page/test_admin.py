@@ -1,12 +1,13 @@
 """The operators' pages about payers show no phone number, no address and no token."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from hosted_page.admin import SmsMessageAdmin
@@ -16,6 +17,7 @@ from tests.portal import people
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.logs")]
 NUMBER = "+447700900123"
+SENT_AT = datetime(2026, 11, 30, 8, 24, 10, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("kind", [SignInCode, PayerSignIn, SmsMessage, KnownBrowser, SmsStop, ShareTake])
@@ -38,15 +40,24 @@ def test_the_admin_shows_no_phone_number_and_no_token(client: Client, unpaid: Ch
     ("facts", "state"),
     [
         ({}, "Waiting"),
-        ({"sent_at": timezone.now(), "ended_at": timezone.now()}, "Sent"),
+        ({"sent_at": SENT_AT, "ended_at": SENT_AT}, "Handed to the carrier at 08:24:10"),
         ({"sent_at": timezone.now(), "receipt": "delivered"}, "Delivered"),
         ({"sent_at": timezone.now(), "receipt": "undelivered", "refusal": "30005"}, "Undelivered"),
         ({"ended_at": timezone.now(), "refusal": "21610"}, "Refused"),
         ({"ended_at": timezone.now()}, "Not sent"),
+        ({"ended_at": timezone.now(), "claimed_at": timezone.now()}, "In doubt"),
     ],
 )
-def test_the_list_of_texts_shows_the_state_of_each(facts: dict[str, Any], state: str) -> None:
+def test_the_list_of_texts_shows_the_state_of_each(
+    facts: dict[str, Any], state: str, settings: Settings
+) -> None:
+    settings.SMS_SENDER = settings.TWILIO_SMS_SENDER
     assert SmsMessageAdmin(SmsMessage, admin.site).state(SmsMessage(**facts)) == state
+
+
+def test_the_list_of_texts_says_that_the_sandbox_sends_none() -> None:
+    text = SmsMessage(sent_at=SENT_AT, ended_at=SENT_AT)
+    assert SmsMessageAdmin(SmsMessage, admin.site).state(text) == "Not texted"
 
 
 def test_a_text_says_that_its_phone_number_was_deleted() -> None:
