@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 
-from config.lib.admin.columns import Column
+from config.lib.admin.columns import AMOUNT_SUFFIX, Column
 from config.lib.admin.readonly import ReadOnlyAdmin
 from payments import money
 
@@ -23,7 +23,7 @@ def amount_column(name: str, title: str, currency: str) -> Column:
         return money.display(getattr(row, name), code(row))
 
     # If the function had the field's name, the admin would show the field's help text, "Minor units".
-    format_cell.__name__ = f"{name}_for_people"
+    format_cell.__name__ = f"{name}{AMOUNT_SUFFIX}"
     return admin.display(description=title)(format_cell)
 
 

@@ -45,6 +45,7 @@ class TestPlainWords:
         page = operator.get(f"/admin/payments/dispute/{row.pk}/change/").content.decode()
         assert "The customer’s reason: “I did not make this payment.”" in page and ">fraudulent<" not in page
         table = page[page.index("Movements</h2>") :]
-        heads = re.findall(r'<th scope="col">(.*?)</th>', table)
+        heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
         assert heads == ["Kind", "Amount", "Whose money", "Occurred"]
         assert "Taken back for a dispute" in table
+        assert '<td data-label="Amount" class="cell-amount">−£22.50</td>' in table

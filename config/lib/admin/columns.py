@@ -19,10 +19,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 Column = Callable[[Any], str]
 EMPTY_CELL = "–"
+AMOUNT_SUFFIX = "_for_people"  # the end of the names of columns with amounts
 # Long ids that a table shortens: a row's id, and a request id that we have made.
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
+_CODE = re.compile(r"<code>([^<]*)</code>")
 # The first part of `Cause.actor` (the person or process that made a change), and the words that the admin shows for it.
 ACTORS = {"client": "API client", "user": "Person", "customer": "Payer", "pump": "The service"}
 
@@ -54,7 +56,7 @@ def list_address(label: str, **lookups: object) -> str:
 
 def key_link(label: str, key: object) -> str:
     """Return a link to a row's page, which shows the row's key."""
-    return format_html('<a href="{}">{}</a>', page_address(label, key), key)
+    return format_html('<a href="{}"><code>{}</code></a>', page_address(label, key), key)
 
 
 def actor_in_words(actor: str) -> str:
@@ -81,6 +83,17 @@ def field_column(name: str, title: str) -> Column:
         if isinstance(value, bool):
             return "Yes" if value else "No"
         return str(display_for_field(value, field, EMPTY_CELL))
+
+    return _name_column(cell, name, title)
+
+
+@cache
+def code_column(name: str, title: str) -> Column:
+    """Return a column that shows an id in the font for ids."""
+
+    def cell(row: Any) -> str:
+        value = getattr(row, name)
+        return EMPTY_CELL if value in (None, "") else format_html("<code>{}</code>", value)
 
     return _name_column(cell, name, title)
 
@@ -124,11 +137,17 @@ def list_column(column: Column, *, is_first: bool) -> Column:
 
 
 def shorten_ids(cell: str) -> str:
-    """Return a cell with its long ids cut in the middle. If plain text is cut, `title` has the whole text."""
+    """Return a cell with its long ids cut in the middle. If plain text or an id is cut, `title` has all of it."""
     if isinstance(cell, SafeString):
+        cell = SafeString(_CODE.sub(_shorten_code, cell))
         return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup
     short = _LONG.sub(_shorten, cell)
     return cell if short == cell else format_html('<span title="{}">{}</span>', cell, short)
+
+
+def _shorten_code(match: re.Match[str]) -> str:
+    short = _LONG.sub(_shorten, match[1])
+    return match[0] if short == match[1] else f'<code title="{match[1]}">{short}</code>'
 
 
 def _shorten(match: re.Match[str]) -> str:

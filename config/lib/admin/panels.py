@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from config.lib.admin.columns import (
+    AMOUNT_SUFFIX,
     EMPTY_CELL,
     column_name,
     list_address,
@@ -25,18 +26,27 @@ MAXIMUM = 20  # rows of a panel
 
 @dataclass(frozen=True)
 class Panel:
-    """A table of the first rows that refer to the page's row. `address` is the list of all of them."""
+    """A table of the first rows that refer to the page's row. `address` is the list of all of them.
+
+    `are_amounts` says of each column whether it has amounts, which are right-aligned.
+    """
 
     title: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     address: str
     is_cut: bool
+    are_amounts: Sequence[bool] = ()
 
     @property
-    def lines(self) -> list[list[tuple[str, str]]]:
+    def heads(self) -> list[tuple[str, bool]]:
+        """The headers, and whether their columns have amounts."""
+        return list(zip(self.headers, self.are_amounts, strict=True))
+
+    @property
+    def lines(self) -> list[list[tuple[str, bool, str]]]:
         """The rows, with each cell next to its header, because a phone shows no column headers."""
-        return [list(zip(self.headers, row, strict=True)) for row in self.rows]
+        return [list(zip(self.headers, self.are_amounts, row, strict=True)) for row in self.rows]
 
 
 class Link(NamedTuple):
@@ -67,6 +77,7 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
         rows=[_write_cells(columns, each, model_admin) for each in rows[:MAXIMUM]],
         address=list_address(model_admin.model._meta.label_lower, **lookups),
         is_cut=len(rows) > MAXIMUM,
+        are_amounts=[column_name(column).endswith(AMOUNT_SUFFIX) for column in columns],
     )
 
 

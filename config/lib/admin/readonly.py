@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db import transaction
-from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
+from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet, UUIDField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -99,6 +99,8 @@ class OperatorAdmin(admin.ModelAdmin):
             return columns.link_column(name, title)
         if isinstance(field, DateTimeField):
             return columns.time_column(name, title)
+        if isinstance(field, UUIDField) or name in TECHNICAL:
+            return columns.code_column(name, title)
         make = columns.actor_column if name in self.actors else columns.field_column
         return make(name, title)
 
