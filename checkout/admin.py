@@ -30,6 +30,7 @@ from checkout.models import (
     ReplacedLink,
 )
 from checkout.remedies import admin as remedies_admin
+from checkout.remedies import reasons
 from checkout.states import Status, VoidReason
 from config.lib import locks
 from config.lib.admin import columns, confirmation, lists
@@ -256,6 +257,13 @@ class RefundAdmin(MoneyAdmin):
     of_each_merchant = ("merchant_refund_ref",)
     currency = "checkout.currency"
     panels = (("payments.operation", "refund_uuid"),)
+
+    def column(self, name: Any) -> Any:
+        return self.failure_words if name == "failure_reason" else super().column(name)
+
+    @admin.display(description="why it failed")
+    def failure_words(self, refund: Refund) -> str:
+        return reasons.reason_text(refund.failure_reason) or "The bank gave no reason."
 
 
 class AnswerFilter(admin.SimpleListFilter):

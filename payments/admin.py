@@ -58,6 +58,13 @@ class PaymentAdmin(MoneyAdmin):
     )
     secret = ("card_token", "return_url")
 
+    def column(self, name: Any) -> Any:
+        return self.decline_words if name == "decline_reason" else super().column(name)
+
+    @admin.display(description="why declined")
+    def decline_words(self, payment: Payment) -> str:
+        return f"{payment.decline_reason.replace('_', ' ').capitalize()}."
+
 
 class OperationAdmin(MoneyAdmin):
     """Operations. checkout/admin.py adds the actions for stuck operations and registers this admin."""

@@ -6,10 +6,11 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 
 from config.lib.admin import columns, confirmation, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
-from payments.discrepancies import kinds, reporting
+from payments.discrepancies import facts, kinds, reporting
 from payments.models import Discrepancy
 
 CLOSE = confirmation.Question(
@@ -50,8 +51,8 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
     titles: Mapping[str, str] = {"created_at": "since", "note": "notes", "subject": "about"}
-    # A discrepancy's page begins with these fields. All other fields are collapsed below them.
-    words: tuple[str, ...] = ("what_to_do", "remedies", "merchant", "created_at", "note")
+    # A discrepancy's page begins with these fields and its facts. All other fields are collapsed below them.
+    words: tuple[str, ...] = ("merchant", "created_at", "note")
 
     def has_write_permission(self, request: HttpRequest) -> bool:
         """Return whether the operator may close discrepancies and add notes to them."""
@@ -59,16 +60,14 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = super().get_fields(request, obj)
-        facts = [field for field in fields if columns.column_name(field) not in self.words]
-        empty = {
-            "remedies": not obj.kind_entry.remedies,
-            "note": not obj.note,
-            "merchant": not obj.merchant_id,
-        }
+        others = [field for field in fields if columns.column_name(field) not in (*self.words, "facts")]
+        empty = {"note": not obj.note, "merchant": not obj.merchant_id}
         words = [self.column(name) for name in self.words if not empty.get(name)]
+        rows = facts.fact_columns(obj)
         return [
             (None, {"fields": words}),
-            ("Facts", {"fields": ["runbook", *facts], "classes": ["collapse"]}),
+            *([("Facts", {"fields": rows})] if rows else []),
+            ("For developers", {"fields": ["runbook", *others], "classes": ["collapse"]}),
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
@@ -87,17 +86,9 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def offers(self, action: str, row: Discrepancy) -> bool:
         return row.closed_at is None
 
-    @admin.display(description="what to do")
-    def what_to_do(self, row: Discrepancy) -> str:
-        return row.kind_entry.what_to_do
-
-    @admin.display(description="remedy")
-    def remedies(self, row: Discrepancy) -> str:
-        return row.kind_entry.remedy
-
     @admin.display(description="runbook")
     def runbook(self, row: Discrepancy) -> str:
-        return row.kind_entry.runbook_page
+        return format_html("<code>{}</code>", row.kind_entry.runbook_page)
 
     @admin.action(description="Close with a note", permissions=["write"])
     @confirmation.requires_confirmation(CLOSE)

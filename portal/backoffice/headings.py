@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from payments import money
 from payments.models import Discrepancy
 from portal.backoffice import cases, records
+from portal.backoffice.record_heads import webhooks
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -21,9 +22,9 @@ def heading_of(row: Model, request: HttpRequest) -> str:
         case = cases.build_case(discrepancy, discrepancy.created_at, None)
         return f"{case.headline}, {case.order_id}" if case.order_id else case.headline
     label = row._meta.label_lower
-    if label in records.DESCRIPTIONS:
-        return str(records.build_rows([row], request)[0].heading)
-    return HEADINGS[label](row) if label in HEADINGS else str(row)
+    if label in HEADINGS:
+        return HEADINGS[label](row)
+    return str(records.build_rows([row], request)[0].heading) if label in records.DESCRIPTIONS else str(row)
 
 
 def _of_call(row: Any) -> str:
@@ -66,6 +67,9 @@ HEADINGS: dict[str, Callable[[Any], str]] = {
     "portal.paymenthour": _of_hour("Payments"),
     "portal.previouspassword": lambda row: f"Former password of {row.user}",
     "usersessions.usersession": lambda row: f"Session of {row.user}",
+    "webhooks.attempt": webhooks.heading_of_attempt,
+    "webhooks.delivery": webhooks.heading_of_delivery,
     "webhooks.endpoint": lambda row: f"Endpoint of {row.subscription.merchant}",
+    "webhooks.event": webhooks.heading_of_event,
     "webhooks.subscription": lambda row: f"Subscription of {row.merchant}",
 }

@@ -12,6 +12,8 @@ from django.utils.text import capfirst
 
 from config.lib.web import units
 from portal.backoffice import frame, headings, lists, order, overview_figures, records, subjects
+from portal.backoffice.record_heads import registry
+from portal.backoffice.record_heads.head import Head
 
 register = template.Library()
 register.filter("utc", order.format_utc)
@@ -56,6 +58,12 @@ def operators_rows(context: RequestContext, changelist: Any) -> Sequence[Any]:
 def operators_heading(context: RequestContext, row: Any) -> str:
     """Return the heading of a row's own page in words, or "" for a row that is not saved yet."""
     return headings.heading_of(row, context.request) if row else ""
+
+
+@register.simple_tag(takes_context=True)
+def operators_head(context: RequestContext, row: Any) -> Head | None:
+    """Return what the top of a row's own page says, or None for a row that is not saved yet."""
+    return registry.head_of(row, context.request) if row else None
 
 
 @register.simple_tag(takes_context=True)

@@ -8,7 +8,7 @@ from django.test import Client
 
 from checkout.models import Checkout
 from payments.discrepancies import kinds, reporting
-from payments.models import Discrepancy, Merchant
+from payments.models import Discrepancy, Dispute, Merchant
 from tests import outside
 from tests.operator_actions import Act, acting, log_of, looker
 
@@ -96,5 +96,9 @@ class TestPage:
         assert "Change discrepancy" not in page and "None: it closes automatically" not in page
         words, facts = page.split("<summary>")
         assert f"/admin/checkout/checkout/{captured.pk}/change/" in words
-        assert "&quot;amount&quot;: 2250" in facts and "&quot;amount&quot;" not in words
+        assert "&quot;amount&quot;" not in page and "fact_amount" in words and "£22.50" in words
+        assert (
+            "Evidence until" in words
+            and f"/admin/payments/dispute/{Dispute.objects.get().pk}/change/" in words
+        )
         assert "docs/operate.md#" in facts and "docs/operate.md#" not in words

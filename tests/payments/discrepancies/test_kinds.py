@@ -118,7 +118,13 @@ class TestThePages:
             kind = row.kind_entry
             for words in (kind.sentence, kind.what_to_do, kind.runbook_page):
                 assert words in page, (row.kind, words)
-            assert (kind.remedy in page) == bool(kind.remedies), row.kind
+            is_elsewhere = bool(kind.remedies) and kind.remedies[0].page == "operation"
+            verbs = " and ".join(remedy.words for remedy in kind.remedies)
+            assert (
+                f"{verbs} {'is' if len(kind.remedies) == 1 else 'are'} on the operation’s page" in page
+            ) == (is_elsewhere), row.kind
+            assert (f"/admin/payments/operation/{row.operation_id}/change/" in page) == bool(row.operation_id)
+            assert "Close with a note" in page
 
     def test_of_all_have_each_sentence(
         self, operator: Client, rows: list[Discrepancy], monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,60 @@
+"""The top of a discrepancy's page: its cause, its age, and its remedy with a link to where it is done."""
+
+from django.db.models.functions import Now
+from django.http import HttpRequest
+
+from payments.discrepancies import kinds
+from payments.discrepancies.definitions import Remedy
+from payments.models import Discrepancy
+from portal.backoffice import badges, cases
+from portal.backoffice.order import format_utc
+from portal.backoffice.record_heads.head import Head, Link, link_to, link_to_order
+
+ON_DISPUTE = (
+    kinds.DISPUTED,
+    kinds.DISPUTE_LOST,
+    kinds.DISPUTE_STATUS_UNKNOWN,
+    kinds.DISPUTE_OF_ANOTHER_AMOUNT,
+)
+ON_MERCHANT = (kinds.SMS_BUDGET_OF_MERCHANT,)
+
+
+def head_of_discrepancy(row: Discrepancy, request: HttpRequest) -> Head:
+    """Return the cause of a discrepancy and its age, and what an operator does about it on which page."""
+    read = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).annotate(read_at=Now()).get()
+    case = cases.build_case(read, read.read_at, None)
+    badge = badges.of_discrepancy(row, f"Open for {case.age}", is_old=case.is_old)
+    about = f"This is about order {case.order_id} of {row.merchant}." if case.order_id else ""
+    summary = " ".join(filter(None, (about, case.explanation, f"Reported at {format_utc(row.created_at)}.")))
+    links = [*_links(row, request), *link_to_order(request, case.order_uuid)]
+    if row.closed_at:
+        return Head(
+            summary, f"No action is needed: it was closed at {format_utc(row.closed_at)}.", badge, links
+        )
+    return Head(summary, _step(row), badge, links, is_waiting=True)
+
+
+def _step(row: Discrepancy) -> str:
+    """Return the instructions of the kind, and the page that has the buttons if it is another page."""
+    kind = row.kind_entry
+    if not kind.remedies or _page(kind.remedies[0]) != "operation" or row.operation_id is None:
+        return kind.what_to_do
+    verbs = " and ".join(verb.words for verb in kind.remedies)
+    are = "are" if len(kind.remedies) > 1 else "is"
+    return f"{kind.what_to_do} {verbs} {are} on the operation’s page."
+
+
+def _page(remedy: Remedy) -> str:
+    return remedy.page
+
+
+def _links(row: Discrepancy, request: HttpRequest) -> list[Link]:
+    """Return the pages on which the discrepancy is decided, the main one first."""
+    links = link_to(request, "Open the operation", "payments.operation", row.operation_id)
+    if row.kind_entry in ON_DISPUTE:
+        links = link_to(request, "Open the dispute", "payments.dispute", row.subject)
+    elif row.kind_entry in ON_MERCHANT:
+        links = link_to(request, "Open the merchant", "payments.merchant", row.merchant_id)
+    if row.operation is not None:
+        links += link_to(request, "Open the payment", "payments.payment", row.operation.payment_id)
+    return links

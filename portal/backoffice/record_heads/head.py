@@ -1,0 +1,67 @@
+"""The type of the top of a record's page, and the parts that several models share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.http import HttpRequest
+
+from checkout.models import Checkout
+from config.lib.admin import columns
+from payments.models import Discrepancy
+from portal.backoffice import frame
+from portal.badges import Badge
+
+NO_STEP = "No action is needed."
+
+
+class Link(NamedTuple):
+    """A link to the page where a step is done."""
+
+    words: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """The top of a record's page.
+
+    `summary` says what the record is and explains its state. `next_step` says what to do. `links` lead to the
+    pages where it is done. If `is_waiting` is true, an operator has to act, and the first link is the main button.
+    """
+
+    summary: str
+    next_step: str = NO_STEP
+    badge: Badge | None = None
+    links: Sequence[Link] = ()
+    is_waiting: bool = False
+
+
+def link_to(request: HttpRequest, words: str, label: str, key: object) -> list[Link]:
+    """Return a link to a row's page, or no link if there is no row or this operator may not see its list."""
+    if key is None or not frame.may_see(request, label):
+        return []
+    return [Link(words, columns.page_address(label, key))]
+
+
+def link_to_order(request: HttpRequest, checkout_uuid: UUID | None) -> list[Link]:
+    return link_to(request, "Open the order", "checkout.checkout", checkout_uuid)
+
+
+def order_words(checkout_uuid: UUID | None) -> str:
+    """Return "order A-20417", or "no order" without an order that exists."""
+    row = Checkout.objects.filter(pk=checkout_uuid).values_list("merchant_order_id", flat=True).first()
+    return f"order {row}" if row else "no order"
+
+
+def case_head(request: HttpRequest, summary: str, badge: Badge, case: Discrepancy, *links: Link) -> Head:
+    """Return the head of a record with an open discrepancy, whose instructions are the next step."""
+    case_links = link_to(request, "Open the discrepancy", "payments.discrepancy", case.pk)
+    step = f"{case.kind_entry.sentence}. {case.kind_entry.what_to_do}"
+    return Head(summary, step, badge, [*links, *case_links], is_waiting=True)
+
+
+def open_case(**lookups: Any) -> Discrepancy | None:
+    """Return the oldest open discrepancy that the lookups find."""
+    return Discrepancy.objects.filter(closed_at=None, **lookups).order_by("created_at").first()

@@ -1,0 +1,131 @@
+"""The top of an operation's page. Rule operator.page."""
+
+from django.db.models import Q
+from django.http import HttpRequest
+from django.urls import reverse
+
+from checkout.models import Refund
+from checkout.remedies import outstanding_refund
+from payments import money
+from payments.models import Booking, Discrepancy, Operation
+from portal.backoffice import badges, frame
+from portal.backoffice.order import card_of, format_utc
+from portal.backoffice.record_heads import payments
+from portal.backoffice.record_heads.head import Head, Link, case_head, link_to, link_to_order
+from portal.orders import reasons
+
+Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
+WHAT: dict[str, str] = {
+    Kind.AUTHORIZE: "This asks the bank to hold {amount} on {card} for {merchant}.",
+    Kind.CAPTURE: "This asks the bank to take {amount} from {card} for {merchant}.",
+    Kind.VOID: "This asks the bank to release the hold of {amount} on {card}.",
+    Kind.REFUND: "This pays {amount} back to {card}, as part of a refund by {merchant}.",
+}
+REIMBURSEMENT = "This pays {amount} of a mate’s share back to the lead’s {card}."
+OUTSIDE = "This was done in the provider’s own dashboard, not by this service: {kind} of {amount}, {card}."
+STATES: dict[str, str] = {
+    State.PLANNED: "It has not been sent yet.",
+    State.IN_FLIGHT: "It is being sent, and the provider has not answered yet.",
+    State.NEEDS_ACTION: "The bank asks the payer to confirm the payment.",
+    State.PENDING: "The provider has accepted it, and has not confirmed it yet.",
+    State.UNKNOWN: "The provider gave no clear answer, so its outcome is unknown.",
+    State.SUCCEEDED: "It succeeded at {at}.",
+    State.DECLINED: "The bank declined it at {at}.",
+    State.FAILED: "It failed at {at}.",
+}
+RETURNED = "It succeeded at {at}. Later the payer’s bank returned the money, so the provider has it."
+AUTOMATIC: dict[str, str] = {
+    State.PLANNED: "No action is needed: the service sends it {when}.",
+    State.IN_FLIGHT: "Wait a moment. If there is no answer, the service asks again {when}.",
+    State.NEEDS_ACTION: "No action is needed: the payer answers on the bank’s page.",
+    State.PENDING: "No action is needed: the service asks the provider again {when}.",
+    State.UNKNOWN: "The service asks the provider again {when}. To ask now, look it up on the page of operations.",
+}
+NOT_MADE: dict[str, str] = {
+    Kind.AUTHORIZE: "No action is needed. No money is held, and the payer can use another card.",
+    Kind.CAPTURE: "No action is needed here. The page of the order says where the money is now.",
+    Kind.VOID: "No action is needed here. The service tries to release a hold again until it has ended.",
+    Kind.REFUND: "The money has not reached the card. The page of the order says whether it is still owed.",
+}
+
+
+def head_of_operation(row: Operation, request: HttpRequest) -> Head:
+    """Return what an operation does, its state with the bank's reason, and the next step."""
+    badge, summary = badges.of_operation(row), f"{_what(row)} {_state(row)}".strip()
+    order = link_to_order(request, row.payment.checkout_uuid)
+    case = None if row.purpose == Purpose.OUTSIDE else find_case(row)
+    if case is not None:
+        return case_head(request, summary, badge, case, *order)
+    if row.state in AUTOMATIC:
+        step = AUTOMATIC[row.state].format(when=_when(row))
+        return Head(summary, step, badge, [*_link_to_look_up(request, row), *order])
+    if row.state == State.SUCCEEDED and not outstanding_refund.was_returned(row):
+        return Head(summary, badge=badge, links=order)
+    return _head_of_unmade(row, request, summary)
+
+
+def find_case(row: Operation) -> Discrepancy | None:
+    """Return the open discrepancy about an operation, or about an earlier attempt at the same refund."""
+    same_part = Q(operation__payment=row.payment_id, operation__kind=Kind.REFUND)
+    same_part &= Q(operation__refund_uuid=row.refund_uuid, operation__share_uuid=row.share_uuid)
+    about = Q(operation=row.pk) | same_part if row.kind == Kind.REFUND else Q(operation=row.pk)
+    return Discrepancy.objects.filter(about, closed_at=None).order_by("created_at").first()
+
+
+def _what(row: Operation) -> str:
+    text = WHAT[row.kind]
+    if row.purpose in (Purpose.REIMBURSEMENT, Purpose.OUTSIDE):
+        text = REIMBURSEMENT if row.purpose == Purpose.REIMBURSEMENT else OUTSIDE
+    return text.format(
+        amount=money.display(row.amount, row.payment.currency),
+        card=card_of(row.payment),
+        merchant=row.payment.merchant,
+        kind=str(row.get_kind_display()).lower(),
+    )
+
+
+def _state(row: Operation) -> str:
+    text = RETURNED if outstanding_refund.was_returned(row) else STATES[row.state]
+    is_refused = row.state in (State.DECLINED, State.FAILED)
+    reason = reasons.reason_text(row.reason) if is_refused else ""
+    return f"{text.format(at=format_utc(row.ended_at))} {reason}".strip()
+
+
+def _when(row: Operation) -> str:
+    return f"at {format_utc(row.next_attempt_at)}" if row.next_attempt_at else "automatically"
+
+
+def _link_to_look_up(request: HttpRequest, row: Operation) -> list[Link]:
+    """Return the link to the operation on the page of operations, which lists only unresolved ones."""
+    if row.state not in Operation.OPEN or not frame.may_see_operations(request):
+        return []
+    return [Link("Look it up", f"{reverse('admin_operations')}#operation-{row.pk}")]
+
+
+def _head_of_unmade(row: Operation, request: HttpRequest, summary: str) -> Head:
+    """Return the head of an operation that was refused or returned, and about which no discrepancy is open."""
+    badge, order = badges.of_operation(row), link_to_order(request, row.payment.checkout_uuid)
+    booking = Booking.objects.filter(operation=row, kind=Booking.Kind.SETTLED_OUTSIDE, reverses=None).first()
+    if booking is not None and not Booking.objects.filter(reverses=booking).exists():
+        step = "No action is needed: the amount is booked as settled outside this service."
+        links = link_to(request, "Open the booking", "payments.booking", booking.pk)
+        return Head(summary, step, badge, [*links, *order])
+    later = _later_attempt(row)
+    if later is not None:
+        state = badges.of_operation(later).words.lower()
+        links = link_to(request, "Open the later attempt", "payments.operation", later.pk)
+        return Head(
+            summary, f"A later attempt replaces this one. Its state: {state}.", badge, [*links, *order]
+        )
+    refund = Refund.objects.select_related("checkout").filter(pk=row.refund_uuid).first()
+    if refund is not None and refund.status == Refund.Status.FAILED:
+        step, links = payments.refund_step(refund, request)
+        links = [*link_to(request, "Open the refund", "checkout.refund", refund.pk), *links, *order]
+        return Head(summary, f"The whole refund failed. {step}", badge, links)
+    return Head(summary, NOT_MADE[row.kind], badge, order)
+
+
+def _later_attempt(row: Operation) -> Operation | None:
+    """Return the latest of the later operations with the same purpose on the same payment."""
+    rows = Operation.objects.filter(payment=row.payment_id, kind=row.kind, purpose=row.purpose, pk__gt=row.pk)
+    return rows.filter(refund_uuid=row.refund_uuid, share_uuid=row.share_uuid).order_by("-pk").first()

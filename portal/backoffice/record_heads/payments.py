@@ -1,0 +1,141 @@
+"""The tops of the pages of payments, refunds and disputes. Rule operator.page."""
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from checkout.models import Refund
+from checkout.remedies import outstanding_refund
+from payments import disputes, money
+from payments.discrepancies import kinds
+from payments.models import Discrepancy, Dispute, Operation, Payment
+from portal.backoffice import badges
+from portal.backoffice.order import card_of, format_utc
+from portal.backoffice.record_heads.head import (
+    Head,
+    Link,
+    case_head,
+    link_to,
+    link_to_order,
+    open_case,
+    order_words,
+)
+from portal.badges import DISPUTE, REFUND
+from portal.orders import reasons
+
+Status = Payment.Status
+PAYMENT_STATES: dict[str, str] = {
+    Status.AUTHORIZING: "The bank has not answered yet.",
+    Status.AUTHORIZED: "The bank holds the money. The merchant has not captured it yet.",
+    Status.CAPTURED: "The money was taken for the merchant.",
+    Status.VOIDED: "The hold was released. No money was taken.",
+    Status.DECLINED: "The bank declined it. No money is held.",
+    Status.REFUNDED: "The money went back to the card.",
+}
+REFUND_STATES: dict[str, str] = {
+    Refund.Status.PENDING: "The bank has not confirmed it yet.",
+    Refund.Status.SETTLED: "The money went back at {at}.",
+    Refund.Status.FAILED: "It failed, and the payer does not have the money.",
+}
+REFUND_RETURNED = "It settled, and later the payer’s bank returned the money. The provider has it."
+AGAIN = "The merchant can make the refund again, on the order’s page in the portal."
+ANOTHER_WAY = "This card cannot take the money. The merchant has to pay the payer another way."
+DISPUTE_STATES: dict[str, str] = {
+    Dispute.Status.OPEN: "Their bank has taken the money back, and keeps it until it decides.",
+    Dispute.Status.WON: "It was decided for the merchant at {at}. The merchant has the money.",
+    Dispute.Status.LOST: "It was decided for the payer at {at}. The payer keeps the money, and the merchant bears the"
+    " loss.",
+}
+EVIDENCE = (
+    "The merchant acts first: the order’s page in the portal asks for evidence by mail to {support}. Submit what"
+    " arrives at the provider{until}. If no evidence is submitted, the payer keeps the money."
+)
+OVERDUE = "The deadline for evidence was {until}. If the merchant mails evidence now, ask the provider if it counts."
+SANDBOX = " In the sandbox, the merchant decides it with the call decide-dispute."
+
+
+def head_of_payment(row: Payment, request: HttpRequest) -> Head:
+    """Return which card pays for what, where its money is, and what waits for an operator."""
+    amount, badge = money.display(row.amount, row.currency), badges.PAYMENT[row.status]
+    what = "a share of " if row.kind == Payment.Kind.SHARE else ""
+    summary = f"{card_of(row)} pays {amount} for {what}{order_words(row.checkout_uuid)} of {row.merchant}."
+    reason = reasons.reason_text(row.decline_reason) if row.status == Status.DECLINED else ""
+    summary = " ".join(filter(None, (summary[:1].upper() + summary[1:], PAYMENT_STATES[row.status], reason)))
+    order = link_to_order(request, row.checkout_uuid)
+    dispute = row.disputes.filter(status=Dispute.Status.OPEN).first()
+    if dispute is not None:
+        links = link_to(request, "Open the dispute", "payments.dispute", dispute.pk)
+        step = f"A dispute is open{_until(dispute)}. Its page says who has to act."
+        return Head(summary, step, badge, [*links, *order], is_waiting=True)
+    case = open_case(operation__payment=row.pk)
+    if case is not None:
+        links = link_to(request, "Open the operation", "payments.operation", case.operation_id)
+        return case_head(request, summary, badge, case, *links)
+    return Head(summary, badge=badge, links=order)
+
+
+def head_of_refund(row: Refund, request: HttpRequest) -> Head:
+    """Return what a refund pays back, its state with the bank's reason, and who has to act."""
+    parts = list(outstanding_refund.with_returns(Operation.objects.filter(refund_uuid=row.pk)).order_by("pk"))
+    returned = [part for part in parts if outstanding_refund.was_returned(part)]
+    badge = badges.RETURNED if returned else REFUND[row.status]
+    state = REFUND_RETURNED if returned else REFUND_STATES[row.status].format(at=format_utc(row.settled_at))
+    amount = money.display(row.amount, row.checkout.currency)
+    summary = f"{row.merchant} refunds {amount} for order {row.checkout.merchant_order_id}. {state}"
+    summary = f"{summary} {_refund_reason(row, parts)}".strip()
+    case = open_case(operation__refund_uuid=row.pk)
+    if case is not None:
+        links = link_to(request, "Open the operation", "payments.operation", case.operation_id)
+        return case_head(request, summary, badge, case, *links)
+    step, links = refund_step(row, request)
+    return Head(summary, step, badge, [*links, *link_to_order(request, row.checkout_id)])
+
+
+def _refund_reason(row: Refund, parts: list[Operation]) -> str:
+    """Return the bank's reason for a failed refund, or for the last failed part of a pending one."""
+    if row.status == Refund.Status.FAILED:
+        return reasons.reason_text(row.failure_reason) or "The bank gave no reason."
+    failed = [part for part in parts if part.state in (Operation.State.FAILED, Operation.State.DECLINED)]
+    is_pending = row.status == Refund.Status.PENDING and bool(failed)
+    return f"A part of it was refused. {reasons.reason_text(failed[-1].reason)}" if is_pending else ""
+
+
+def refund_step(row: Refund, request: HttpRequest) -> tuple[str, list[Link]]:
+    """Return the next step for a refund without an open discrepancy, and the links to where it is done."""
+    if row.status == Refund.Status.PENDING:
+        return "No action is needed: the service asks the bank until it confirms the refund.", []
+    if row.status == Refund.Status.SETTLED:
+        return "No action is needed.", []
+    standing = row.checkout.refunds.exclude(status=Refund.Status.FAILED).first()
+    if standing is not None:
+        links = link_to(request, "Open the later refund", "checkout.refund", standing.pk)
+        return "No action is needed here: a later refund replaces this one.", links
+    return AGAIN if reasons.can_succeed_again(row.failure_reason) else ANOTHER_WAY, []
+
+
+def head_of_dispute(row: Dispute, request: HttpRequest) -> Head:
+    """Return who disputes what and why, the decision, and who has to act until when."""
+    amount, payer = money.display(row.amount, row.payment.currency), disputes.payer_of(row.payment)
+    what = f"The {payer} disputes {amount} of {order_words(row.checkout_uuid)}, paid with {card_of(row.payment)}."
+    state = DISPUTE_STATES[row.status].format(at=format_utc(row.closed_at))
+    summary = f"{what} {disputes.reason_in_words(row)} {state}"
+    about = Discrepancy.objects.filter(subject=row.pk, closed_at=None).order_by("created_at")
+    case = about.exclude(kind=kinds.DISPUTED.name).first()
+    order = link_to_order(request, row.checkout_uuid)
+    if case is not None:
+        return case_head(request, summary, DISPUTE[row.status], case, *order)
+    if row.status != Dispute.Status.OPEN:
+        return Head(summary, badge=DISPUTE[row.status], links=order)
+    badge = DISPUTE[row.status]._replace(note=f"evidence{_until(row)}" if row.respond_by else "")
+    return Head(summary, _evidence_step(row), badge, order, is_waiting=True)
+
+
+def _evidence_step(row: Dispute) -> str:
+    if row.is_overdue:
+        step = OVERDUE.format(until=format_utc(row.respond_by))
+    else:
+        step = EVIDENCE.format(until=_until(row), support=settings.SUPPORT_EMAIL)
+    return f"{step}{SANDBOX if settings.SANDBOX else ''}"
+
+
+def _until(row: Dispute) -> str:
+    return f" by {format_utc(row.respond_by)}" if row.respond_by else ""

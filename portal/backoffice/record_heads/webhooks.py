@@ -1,0 +1,165 @@
+"""The tops of the pages of events, deliveries, attempts, subscriptions and endpoints."""
+
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest
+
+from config.lib import clock
+from portal.backoffice.order import format_utc
+from portal.backoffice.record_heads.head import Head, Link, link_to, link_to_order, order_words
+from portal.badges import CLOSED, ENDED, FAILED, Badge, of_attempt, of_delivery
+from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, EventType, Subscription
+
+Status = Delivery.Status
+SUPERSEDED = "Superseded{at}: {why}, so the service does not send it any more."
+HOLD_IS_OVER = "the hold that it announces was captured, was cancelled or has ended"
+DATA_IS_DELETED = "its personal data was deleted before it was delivered"
+CURRENT = Badge("done", "check", "Current")
+WORKING = Badge("done", "check", "Works")
+NOT_CALLED = Badge("still", "dashes", "Not called yet")
+
+
+def host_of(url: str) -> str:
+    """Return the host of an endpoint, for a heading."""
+    return urlsplit(url).hostname or url
+
+
+def heading_of_event(row: Event) -> str:
+    """Return "Event checkout.authorized of order A-20417"."""
+    return (
+        f"Event {row.type} of {order_words(row.checkout_uuid)}" if row.checkout_uuid else f"Event {row.type}"
+    )
+
+
+def heading_of_delivery(row: Delivery) -> str:
+    """Return "Delivery of checkout.authorized to shop.example"."""
+    return f"Delivery of {row.event_type} to {host_of(row.subscription.url)}"
+
+
+def heading_of_attempt(row: Attempt) -> str:
+    """Return "Attempt 2 to deliver checkout.authorized to shop.example"."""
+    return f"Attempt {row.number} to deliver {row.event_type} to {host_of(row.delivery.subscription.url)}"
+
+
+def head_of_event(row: Event, request: HttpRequest) -> Head:
+    """Return what an event announces, whether it was delivered, and the delivery that waits for a person."""
+    about = f" about {order_words(row.checkout_uuid)}" if row.checkout_uuid else ""
+    summary = (
+        f"This event is a message to {row.merchant}{about}. It happened at {format_utc(row.created_at)}."
+    )
+    order, deliveries = link_to_order(request, row.checkout_uuid), list(row.deliveries.order_by("-pk")[:2])
+    if not deliveries:
+        return Head(f"{summary} No endpoint was subscribed to it.", badge=_superseded_badge(row), links=order)
+    newest = deliveries[0]
+    links = link_to(request, "Open the delivery", "webhooks.delivery", newest.pk)
+    is_parked = newest.status == Status.PARKED and newest.closed_at is None
+    step = "The delivery is parked. Its page says what to do." if is_parked else "No action is needed."
+    explained = f"{summary} {_superseded_words(row)}".strip() if row.superseded_at else summary
+    return Head(explained, step, of_delivery(newest), [*links, *order], is_waiting=is_parked)
+
+
+def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
+    """Return what a delivery sends where, the last answer of the endpoint, and the next step."""
+    summary = (
+        f"This sends {row.event_type} of {order_words(row.event.checkout_uuid)} to {row.subscription.url}."
+    )
+    last = row.attempts.order_by("-number").first()
+    if last is not None:
+        summary = f"{summary} {_answer(last)}"
+    if row.superseded_at or row.status == Status.SUPERSEDED:
+        summary = f"{summary} {_superseded_words(row.event)}"
+    links = link_to(request, "Open the last attempt", "webhooks.attempt", last.pk if last else None)
+    order = link_to_order(request, row.event.checkout_uuid)
+    is_waiting = row.status == Status.PARKED and row.closed_at is None
+    return Head(summary, _delivery_step(row), of_delivery(row), [*links, *order], is_waiting=is_waiting)
+
+
+def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
+    """Return the endpoint's answer to one POST, and the delivery that decides the next one."""
+    delivery = row.delivery
+    about = order_words(delivery.event.checkout_uuid)
+    summary = f"This was a POST of {row.event_type} of {about} to {delivery.subscription.url}. {_answer(row)}"
+    links = link_to(request, "Open the delivery", "webhooks.delivery", delivery.pk)
+    is_latest = row.number == delivery.attempt_count
+    step = _delivery_step(delivery) if is_latest else "No action is needed here: a later attempt followed."
+    is_waiting = is_latest and delivery.status == Status.PARKED and delivery.closed_at is None
+    return Head(summary, step, of_attempt(delivery, row), links, is_waiting=is_waiting)
+
+
+def head_of_subscription(row: Subscription, request: HttpRequest) -> Head:
+    """Return where a merchant's events are sent, and whether the endpoint answers."""
+    summary = f"{row.merchant} gets these events at {row.url}: {_types(row)}."
+    if row.ended_at:
+        return Head(
+            f"{summary} It ended at {format_utc(row.ended_at)}.", badge=CLOSED._replace(words="Ended")
+        )
+    endpoint = Endpoint.objects.filter(subscription=row).first()
+    if endpoint is None or not endpoint.failing_since:
+        return Head(summary, badge=CURRENT)
+    return _failing_head(
+        summary, endpoint, link_to(request, "Open the endpoint", "webhooks.endpoint", row.pk)
+    )
+
+
+def head_of_endpoint(row: Endpoint, request: HttpRequest) -> Head:
+    """Return whether an endpoint answers, and the last error."""
+    summary = f"{row.subscription.merchant} gets webhooks at {row.subscription.url}."
+    links = link_to(request, "Open the subscription", "webhooks.subscription", row.subscription_id)
+    if row.failing_since:
+        return _failing_head(summary, row, links)
+    if row.last_success_at is None:
+        return Head(summary, badge=NOT_CALLED, links=links)
+    return Head(
+        f"{summary} It last answered 2xx at {format_utc(row.last_success_at)}.", badge=WORKING, links=links
+    )
+
+
+def _failing_head(summary: str, endpoint: Endpoint, links: list[Link]) -> Head:
+    since = f"It has failed since {format_utc(endpoint.failing_since)}. Last error: {endpoint.last_error or 'unknown'}."
+    step = "Tell the merchant, who repairs the endpoint. The service keeps trying; parked deliveries can be sent again."
+    return Head(f"{summary} {since}", step, FAILED._replace(words="Failing"), links, is_waiting=True)
+
+
+def _types(row: Subscription) -> str:
+    return "all" if "*" in row.event_types else ", ".join(row.event_types)
+
+
+def _superseded_badge(row: Event) -> Badge | None:
+    return ENDED[Status.SUPERSEDED] if row.superseded_at else None
+
+
+def _superseded_words(event: Event) -> str:
+    at = f" at {format_utc(event.superseded_at)}" if event.superseded_at else ""
+    return SUPERSEDED.format(at=at, why=DATA_IS_DELETED if event.type in PERSONAL else HOLD_IS_OVER)
+
+
+def _answer(row: Attempt) -> str:
+    """Return the endpoint's answer to an attempt as a sentence."""
+    if row.is_delivered is None:
+        return "The endpoint has not answered yet."
+    after = f" after {row.duration_ms:,} ms" if row.duration_ms is not None else ""
+    if row.http_status:
+        return f"The endpoint answered HTTP {row.http_status}{after}."
+    return f"The endpoint gave no answer{after}: {row.error_message or 'unknown error'}."
+
+
+def _delivery_step(row: Delivery) -> str:
+    if row.closed_at:
+        return f"No action is needed: a person closed it at {format_utc(row.closed_at)}."
+    if row.status == Status.PARKED:
+        return _parked_step(row)
+    if row.status != Status.PENDING:
+        return "No action is needed."
+    if row.lease_token:
+        return "No action is needed: it is being sent now."
+    if row.next_attempt_at is None:
+        return "Wait. An owner or admin of the merchant has to approve the address for personal data, in the portal."
+    return f"No action is needed: the service sends it at {format_utc(row.next_attempt_at)}."
+
+
+def _parked_step(row: Delivery) -> str:
+    """Return the next step for a delivery that the service has stopped sending."""
+    is_late = row.event.valid_until is not None and row.event.valid_until <= clock.now()
+    if row.event_type == EventType.AUTHORIZED and (is_late or row.event.superseded_at):
+        return "Its hold is over, so the merchant can no longer capture it. Tell the merchant why the endpoint failed."
+    return "Tell the merchant, who repairs the endpoint. Then choose Send again."
