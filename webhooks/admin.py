@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -46,6 +47,13 @@ class SubscriptionAdmin(ResendingAdmin):
     search_fields = ("url", "merchant__name")
     actions = ("resend_parked",)
     extra_columns = ("health",)
+
+    def column(self, name: Any) -> Any:
+        return self.types if name == "event_types" else super().column(name)
+
+    @admin.display(description="event types")
+    def types(self, subscription: Subscription) -> str:
+        return "All" if "*" in subscription.event_types else ", ".join(subscription.event_types)
 
     @admin.display(description="health, last 24 hours")
     def health(self, subscription: Subscription) -> str:
@@ -164,6 +172,7 @@ class DeliveryAdmin(ResendingAdmin):
 
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin):
+    list_select_related = ("delivery__event", "delivery__subscription")
     list_display = (
         "started_at",
         "event_type",

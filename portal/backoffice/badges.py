@@ -51,6 +51,8 @@ STOPPED = Badge("stop", "slash", "Stopped")
 STOPPED_WITH_ALL = Badge("stop", "slash", "All stopped")
 STOP_ENDED = Badge("void", "check", "Ended")
 CLOSED = Badge("void", "check", "Closed")
+ACTIVE = Badge("done", "check", "Active")
+DISABLED = Badge("void", "slash", "Disabled")
 VALID = Badge("done", "check", "Valid")
 REVOKED = Badge("void", "slash", "Revoked")
 

@@ -16,7 +16,8 @@ from payments import disputes, money
 from payments.models import Operation
 from portal import audit, audit_words
 from portal.backoffice import badges, order, subjects
-from portal.badges import DISPUTE, ENDED, REFUND, Badge, of_delivery
+from portal.backoffice.record_heads import webhooks
+from portal.badges import DISPUTE, ENDED, REFUND, Badge, of_attempt, of_delivery
 from webhooks.models import Delivery
 
 
@@ -132,6 +133,18 @@ def _describe_delivery(row: Any) -> RecordRow:
     )
 
 
+def _describe_attempt(row: Any) -> RecordRow:
+    return RecordRow(
+        row,
+        f"Attempt {row.number} of {row.event_type}",
+        row.started_at,
+        row.merchant,
+        row.delivery.event.checkout_uuid,
+        badge=of_attempt(row.delivery, row),
+        note=webhooks.answer_words(row),
+    )
+
+
 def _describe_audit_entry(row: Any) -> RecordRow:
     actor = f"Key “{row.client}”" if row.client else str(row.user or "")
     note = " · ".join(filter(None, (actor, audit_words.facts_in_words(row))))
@@ -158,6 +171,7 @@ DESCRIPTIONS: dict[str, Callable[[Any], RecordRow]] = {
     "checkout.refund": _describe_refund,
     "webhooks.event": _describe_event,
     "webhooks.delivery": _describe_delivery,
+    "webhooks.attempt": _describe_attempt,
     "payments.switch": _describe_switch,
     "portal.auditentry": _describe_audit_entry,
 }

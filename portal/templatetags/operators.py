@@ -6,8 +6,8 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.template import RequestContext
-from django.utils.html import format_html
-from django.utils.safestring import mark_safe
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
 from config.lib.web import units
@@ -58,6 +58,14 @@ def operators_rows(context: RequestContext, changelist: Any) -> Sequence[Any]:
 def operators_heading(context: RequestContext, row: Any) -> str:
     """Return the heading of a row's own page in words, or "" for a row that is not saved yet."""
     return headings.heading_of(row, context.request) if row else ""
+
+
+@register.filter
+def heading_words(words: str) -> SafeString:
+    """Return a heading as HTML. An e-mail address breaks before its @, and an id with a hyphen only if it must."""
+    if "@" in words and " " not in words:
+        return mark_safe(escape(words).replace("@", "<wbr>@"))  # noqa: S308 - escaped before
+    return units.whole_ids(words)
 
 
 @register.simple_tag(takes_context=True)

@@ -14,7 +14,7 @@ from portal.backoffice import badges
 from portal.backoffice.order import format_utc
 from portal.backoffice.record_heads.head import NO_STEP, Head, link_to, link_to_order, order_words
 from portal.badges import Badge
-from portal.models import ApiClient
+from portal.models import ApiClient, User
 
 TEXT_BADGES: dict[MessageState, Badge] = {
     MessageState.WAITING: Badge("still", "clock", "Waiting"),
@@ -100,6 +100,20 @@ def head_of_switch(row: Switch, request: HttpRequest) -> Head:
     links = link_to(request, "Open the merchant", "payments.merchant", row.merchant_id)
     summary = f"An operator stopped {whom} at {format_utc(row.changed_at)}: {row.reason}"
     return Head(summary, STOP_STEP, badges.STOPPED, links, is_waiting=True)
+
+
+def head_of_user(row: User, request: HttpRequest) -> Head:
+    """Return where a person logs in, and whether they can."""
+    where = "these pages, as an operator" if row.is_staff else "the merchant’s portal"
+    if row.is_active:
+        return Head(f"This person logs in to {where}.", badge=badges.ACTIVE)
+    summary = f"This person can no longer log in to {where}."
+    if row.disabled_for_disuse_at:
+        at = format_utc(row.disabled_for_disuse_at)
+        return Head(
+            f"{summary} The account was not used for 90 days, and was disabled at {at}.", "", badges.DISABLED
+        )
+    return Head(summary, "To let the person log in again, tick Active below and save.", badges.DISABLED)
 
 
 def head_of_key(row: ApiClient, request: HttpRequest) -> Head:

@@ -20,6 +20,7 @@ HEADS: dict[str, Callable[[Any, HttpRequest], Head]] = {
     "payments.payment": payments.head_of_payment,
     "payments.switch": others.head_of_switch,
     "portal.apiclient": others.head_of_key,
+    "portal.user": others.head_of_user,
     "webhooks.attempt": webhooks.head_of_attempt,
     "webhooks.delivery": webhooks.head_of_delivery,
     "webhooks.endpoint": webhooks.head_of_endpoint,
@@ -83,7 +84,6 @@ SENTENCES: dict[str, str] = {
     "portal.paymenthour": "These are a merchant’s payments in one hour, for the charts of the portal.",
     "portal.previouspassword": "A person had this password before, so it cannot be used again.",
     "portal.trial": "The sandbox ran this case through a merchant’s integration.",
-    "portal.user": "This person logs in to a merchant’s portal or to these pages.",
     "webhooks.signingsecret": "A merchant’s server checks signatures with this secret. The secret is not shown.",
     "usersessions.usersession": "A person is logged in here. Delete the session to log the person out.",
 }

@@ -65,7 +65,7 @@ def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
     )
     last = row.attempts.order_by("-number").first()
     if last is not None:
-        summary = f"{summary} {_answer(last)}"
+        summary = f"{summary} {answer_words(last)}"
     if row.superseded_at or row.status == Status.SUPERSEDED:
         summary = f"{summary} {_superseded_words(row.event)}"
     links = link_to(request, "Open the last attempt", "webhooks.attempt", last.pk if last else None)
@@ -78,7 +78,9 @@ def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
     """Return the endpoint's answer to one POST, and the delivery that decides the next one."""
     delivery = row.delivery
     about = order_words(delivery.event.checkout_uuid)
-    summary = f"This was a POST of {row.event_type} of {about} to {delivery.subscription.url}. {_answer(row)}"
+    summary = (
+        f"This was a POST of {row.event_type} of {about} to {delivery.subscription.url}. {answer_words(row)}"
+    )
     links = link_to(request, "Open the delivery", "webhooks.delivery", delivery.pk)
     is_latest = row.number == delivery.attempt_count
     step = _delivery_step(delivery) if is_latest else "No action is needed here: a later attempt followed."
@@ -133,7 +135,7 @@ def _superseded_words(event: Event) -> str:
     return SUPERSEDED.format(at=at, why=DATA_IS_DELETED if event.type in PERSONAL else HOLD_IS_OVER)
 
 
-def _answer(row: Attempt) -> str:
+def answer_words(row: Attempt) -> str:
     """Return the endpoint's answer to an attempt as a sentence."""
     if row.is_delivered is None:
         return "The endpoint has not answered yet."

@@ -18,6 +18,10 @@ from portal.models import AuditEntry
 from tests import factories, outside
 from tests.factories import CAUSE
 from tests.portal import people
+from tests.portal.backoffice.record_heads.test_webhooks import attempt_of, delivery
+from webhooks.models import Delivery
+
+__all__ = ["delivery"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
@@ -129,6 +133,15 @@ class TestOtherRecords:
         told = cells(operator, "webhooks/delivery")
         assert told[1].startswith(f"checkout.authorized, {held.merchant_order_id} 0 attempts")
         assert told[2] == "Waiting" and told[-1] == "Acme Tickets"
+
+    def test_attempts_name_their_order_the_answer_and_the_state(
+        self, operator: Client, delivery: Delivery
+    ) -> None:
+        attempt_of(delivery)
+        told = cells(operator, "webhooks/attempt")
+        order = Checkout.objects.get().merchant_order_id
+        assert told[0].startswith(f"Attempt 1 of checkout.authorized, {order} The endpoint answered HTTP 500")
+        assert told[1] == "Parked" and told[-1] == "Acme Tickets"
 
     def test_audit_entries_say_what_was_done_and_by_whom(self, operator: Client, acme: Merchant) -> None:
         lea = people.join(acme)

@@ -9,7 +9,9 @@ from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.models import SmsMessage
 from payments.models import Merchant
+from portal.models import User
 from tests import factories
+from tests.portal import people
 from tests.portal.backoffice.record_heads.test_operations import address_of, page_of, text_of
 from webhooks.models import Attempt, Delivery, Endpoint, Event
 
@@ -122,6 +124,16 @@ class TestShares:
         paid, asked = order.payment_requests.order_by("position")
         assert f"A mate paid £20.00 of order {order.merchant_order_id}" in text_of(operator, paid)
         assert "No action is needed: the mate can pay until" in text_of(operator, asked)
+
+
+class TestUsers:
+    def test_say_whether_they_can_log_in(self, operator: Client, acme: Merchant) -> None:
+        lea = people.join(acme)
+        assert "This person logs in to the merchant’s portal." in text_of(operator, lea)
+        assert "<wbr>@" in page_of(operator, lea)
+        User.objects.filter(pk=lea.pk).update(is_active=False)
+        told = text_of(operator, lea)
+        assert "Disabled" in told and "tick Active below and save" in told
 
 
 class TestMerchants:
