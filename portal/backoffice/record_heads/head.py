@@ -51,8 +51,10 @@ def link_to_order(request: HttpRequest, checkout_uuid: UUID | None) -> list[Link
 
 def order_words(checkout_uuid: UUID | None) -> str:
     """Return "order A-20417", or "no order" without an order that exists."""
-    row = Checkout.objects.filter(pk=checkout_uuid).values_list("merchant_order_id", flat=True).first()
-    return f"order {row}" if row else "no order"
+    if checkout_uuid is None:
+        return "no order"
+    order_id = Checkout.objects.filter(pk=checkout_uuid).values_list("merchant_order_id", flat=True).first()
+    return f"order {order_id}" if order_id else "no order"
 
 
 def case_head(request: HttpRequest, summary: str, badge: Badge, case: Discrepancy, *links: Link) -> Head:

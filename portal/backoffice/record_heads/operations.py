@@ -117,7 +117,8 @@ def _head_of_unmade(row: Operation, request: HttpRequest, summary: str) -> Head:
         return Head(
             summary, f"A later attempt replaces this one. Its state: {state}.", badge, [*links, *order]
         )
-    refund = Refund.objects.select_related("checkout").filter(pk=row.refund_uuid).first()
+    refunds = Refund.objects.select_related("checkout")
+    refund = refunds.filter(pk=row.refund_uuid).first() if row.refund_uuid else None
     if refund is not None and refund.status == Refund.Status.FAILED:
         step, links = payments.refund_step(refund, request)
         links = [*link_to(request, "Open the refund", "checkout.refund", refund.pk), *links, *order]

@@ -118,7 +118,7 @@ def head_of_endpoint(row: Endpoint, request: HttpRequest) -> Head:
 
 def _failing_head(summary: str, endpoint: Endpoint, links: list[Link]) -> Head:
     since = f"It has failed since {format_utc(endpoint.failing_since)}. Last error: {endpoint.last_error or 'unknown'}."
-    step = "Tell the merchant, who repairs the endpoint. The service keeps trying; parked deliveries can be sent again."
+    step = "Inform the merchant, who repairs the endpoint. The service keeps trying. Parked deliveries can be resent."
     return Head(f"{summary} {since}", step, FAILED._replace(words="Failing"), links, is_waiting=True)
 
 
@@ -163,5 +163,7 @@ def _parked_step(row: Delivery) -> str:
     """Return the next step for a delivery that the service has stopped sending."""
     is_late = row.event.valid_until is not None and row.event.valid_until <= clock.now()
     if row.event_type == EventType.AUTHORIZED and (is_late or row.event.superseded_at):
-        return "Its hold is over, so the merchant can no longer capture it. Tell the merchant why the endpoint failed."
-    return "Tell the merchant, who repairs the endpoint. Then choose Send again."
+        return (
+            "Its hold is over, so it can no longer be captured. Inform the merchant why the endpoint failed."
+        )
+    return "Inform the merchant, who repairs the endpoint. Then choose Send again."

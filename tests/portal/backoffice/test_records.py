@@ -18,10 +18,8 @@ from portal.models import AuditEntry
 from tests import factories, outside
 from tests.factories import CAUSE
 from tests.portal import people
-from tests.portal.backoffice.record_heads.test_webhooks import attempt_of, delivery
+from tests.portal.backoffice.record_heads.tops import attempt_of
 from webhooks.models import Delivery
-
-__all__ = ["delivery"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 

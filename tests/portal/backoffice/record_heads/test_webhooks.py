@@ -1,51 +1,15 @@
-"""The tops of the pages of events, deliveries, attempts, subscriptions and endpoints, and of texts and shares."""
-
-from collections.abc import Callable
+"""The tops of the pages of events, deliveries, attempts and endpoints."""
 
 import pytest
 from django.test import Client
 
 from checkout.models import Checkout
 from config.lib import clock
-from hosted_page.models import SmsMessage
-from payments.models import Merchant
-from portal.models import User
-from tests import factories
-from tests.portal import people
-from tests.portal.backoffice.record_heads.test_operations import address_of, page_of, text_of
-from webhooks.models import Attempt, Delivery, Endpoint, Event
+from tests.portal.backoffice.conftest import URL
+from tests.portal.backoffice.record_heads.tops import address_of, attempt_of, page_of, text_of
+from webhooks.models import Delivery, Endpoint, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
-URL = "http://127.0.0.1:9/hooks"
-
-
-@pytest.fixture
-def delivery(acme: Merchant, at: Callable[[str], Checkout]) -> Delivery:
-    """Return the delivery of checkout.authorized, which has not been sent yet."""
-    factories.subscribe(acme, url=URL, event_types=["*"])
-    at("authorized")
-    return Delivery.objects.get()
-
-
-def attempt_of(delivery: Delivery) -> Attempt:
-    """Create a failed attempt of the delivery, and park the delivery."""
-    now = clock.now()
-    Delivery.objects.update(
-        status="parked", attempt_count=1, next_attempt_at=None, lease_token=None, ended_at=now
-    )
-    return Attempt.objects.create(
-        id=clock.new_id_of_same_time(delivery.pk),
-        merchant=delivery.merchant,
-        delivery=Delivery.objects.get(),
-        number=1,
-        event_type=delivery.event_type,
-        started_at=now,
-        ended_at=now,
-        is_delivered=False,
-        http_status=500,
-        error_message="HTTP 500",
-        duration_ms=38,
-    )
 
 
 class TestHeadings:
@@ -99,46 +63,4 @@ class TestEndpoints:
         Endpoint.objects.create(subscription=row, failing_since=clock.now(), last_error="HTTP 500")
         for failing in (row, Endpoint.objects.get()):
             told = text_of(operator, failing)
-            assert "Failing" in told and "Last error: HTTP 500." in told and "Tell the merchant" in told
-
-
-class TestTexts:
-    def test_say_what_the_carrier_reported(self, operator: Client, unpaid: Checkout) -> None:
-        now = clock.now()
-        about = {"checkout_uuid": unpaid.pk, "subject": unpaid.pk, "merchant": unpaid.merchant}
-        row = SmsMessage.objects.create(
-            kind="code", created_at=now, ends_at=now, phone="+447700900123", **about
-        )
-        assert "It has not been sent yet." in text_of(operator, row)
-        SmsMessage.objects.update(sent_at=now, ended_at=now)
-        assert "The sandbox has no carrier, so no text was sent." in text_of(operator, row)
-        SmsMessage.objects.update(receipt="undelivered", refusal="landline")
-        told = text_of(operator, row)
-        assert "Undelivered" in told and "Reason: landline." in told and "Ask the payer" in told
-        assert f'href="{address_of(unpaid)}"' in page_of(operator, row)
-
-
-class TestShares:
-    def test_say_what_is_asked_of_whose_order(self, operator: Client, at: Callable[[str], Checkout]) -> None:
-        order = at("shared")
-        paid, asked = order.payment_requests.order_by("position")
-        assert f"A mate paid £20.00 of order {order.merchant_order_id}" in text_of(operator, paid)
-        assert "No action is needed: the mate can pay until" in text_of(operator, asked)
-
-
-class TestUsers:
-    def test_say_whether_they_can_log_in(self, operator: Client, acme: Merchant) -> None:
-        lea = people.join(acme)
-        assert "This person logs in to the merchant’s portal." in text_of(operator, lea)
-        assert "<wbr>@" in page_of(operator, lea)
-        User.objects.filter(pk=lea.pk).update(is_active=False)
-        told = text_of(operator, lea)
-        assert "Disabled" in told and "tick Active below and save" in told
-
-
-class TestMerchants:
-    def test_say_whether_they_take_payments(self, operator: Client, acme: Merchant) -> None:
-        assert "Acme Tickets takes payments." in text_of(operator, acme)
-        factories.stop(acme)
-        told = text_of(operator, acme)
-        assert "Stopped" in told and "cannot create orders" in told and "choose Resume" in told
+            assert "Failing" in told and "Last error: HTTP 500." in told and "Inform the merchant" in told

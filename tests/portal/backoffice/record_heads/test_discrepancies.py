@@ -1,0 +1,35 @@
+"""The tops of the pages of discrepancies: age, cause, and the page of the remedy."""
+
+import pytest
+from django.test import Client
+
+from checkout.models import Refund
+from config.lib import clock
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Operation
+from tests.portal.backoffice.record_heads.tops import address_of, page_of, text_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+
+
+class TestDiscrepancies:
+    def test_say_their_age_and_link_to_the_page_of_the_remedy(self, operator: Client, failed: Refund) -> None:
+        part = Operation.objects.get(kind="refund")
+        reporting.report_operation(part, kinds.REFUND_PART_FAILED, part=9000, reason=part.reason)
+        row = Discrepancy.objects.get()
+        told, page = text_of(operator, row), page_of(operator, row)
+        assert "Open for" in told and "The card’s account is closed." in told
+        assert "Send again and Settled outside are on the operation’s page." in told
+        assert f'class="button button-pen" href="{address_of(part)}"' in page
+        assert f'href="{address_of(part.payment)}"' in page
+        whole = operator.get(address_of(row)).content.decode()
+        assert ">Facts<" in whole and "Part of the refund" in whole and "card account closed" not in whole
+
+    def test_without_facts_have_no_empty_section(self, operator: Client, failed: Refund) -> None:
+        reporting.report_operation(Operation.objects.get(kind="refund"), kinds.ANOTHER_AMOUNT)
+        assert ">Facts<" not in operator.get(address_of(Discrepancy.objects.get())).content.decode()
+
+    def test_that_are_closed_need_no_action(self, operator: Client, failed: Refund) -> None:
+        reporting.report_operation(Operation.objects.get(kind="refund"), kinds.ANOTHER_AMOUNT)
+        Discrepancy.objects.update(closed_at=clock.now())
+        assert "No action is needed: it was closed at" in text_of(operator, Discrepancy.objects.get())

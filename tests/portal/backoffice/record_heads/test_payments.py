@@ -1,0 +1,101 @@
+"""The tops of the pages of payments, refunds and disputes: state, reason, and who acts."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout, Refund
+from config.lib import clock
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Dispute, Operation, Payment
+from tests import outside
+from tests.portal.backoffice.record_heads.tops import address_of, page_of, text_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+
+
+class TestRefunds:
+    def test_that_failed_say_why_and_who_acts(self, operator: Client, failed: Refund) -> None:
+        told = text_of(operator, failed)
+        assert (
+            "Failed" in told and "The card’s account is closed." in told and "card_account_closed" not in told
+        )
+        assert "The merchant has to pay the payer another way." in told
+        assert f'href="{address_of(failed.checkout)}"' in page_of(operator, failed)
+        whole = operator.get(address_of(failed)).content.decode()
+        assert "card_account_closed" not in whole, "the field has the same words"
+
+    def test_that_the_card_can_take_are_made_again_by_the_merchant(
+        self, operator: Client, failed: Refund
+    ) -> None:
+        Refund.objects.update(failure_reason="processing_error")
+        assert "The merchant can make the refund again" in text_of(operator, failed)
+
+    def test_with_an_open_discrepancy_have_its_remedy(self, operator: Client, failed: Refund) -> None:
+        part = Operation.objects.get(kind="refund")
+        reporting.report_operation(part, kinds.REFUND_PART_FAILED)
+        for row in (failed, part):
+            assert kinds.REFUND_PART_FAILED.what_to_do in text_of(operator, row)
+            assert f'href="{address_of(Discrepancy.objects.get())}"' in page_of(operator, row)
+        assert f'class="button button-pen" href="{address_of(part)}"' in page_of(operator, failed)
+
+    def test_on_their_way_and_settled_need_no_action(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        row = at("refunded").refunds.get()
+        assert "The money went back at" in text_of(operator, row)
+        Refund.objects.update(status="pending", settled_at=None)
+        assert "the service asks the bank until it confirms" in text_of(operator, row)
+
+
+class TestPayments:
+    @pytest.mark.parametrize(
+        ("status", "told"),
+        [("captured", "The money was taken for the merchant."), ("voided", "The hold was released.")],
+    )
+    def test_say_what_they_pay_and_where_the_money_is(
+        self, operator: Client, captured: Checkout, status: str, told: str
+    ) -> None:
+        Payment.objects.update(status=status)
+        row = Payment.objects.get()
+        text = text_of(operator, row)
+        assert f"Visa 4242 pays £90.00 for order {captured.merchant_order_id} of Acme Tickets. {told}" in text
+
+    def test_that_were_declined_say_why(self, operator: Client, captured: Checkout) -> None:
+        Payment.objects.update(status="declined", decline_reason="insufficient_funds")
+        page = operator.get(address_of(Payment.objects.get())).content.decode()
+        assert "Insufficient funds." in page and "insufficient_funds" not in page
+
+
+class TestDisputes:
+    @pytest.fixture
+    def row(self, captured: Checkout, posted: list[int]) -> Dispute:
+        return outside.dispute(captured.payment, 2250)
+
+    def test_that_are_open_say_who_acts_until_when(
+        self, operator: Client, captured: Checkout, row: Dispute
+    ) -> None:
+        told, page = text_of(operator, row), page_of(operator, row)
+        assert f"The customer disputes £22.50 of order {captured.merchant_order_id}" in told
+        assert "The merchant acts first" in told and "evidence by" in told
+        assert f'class="button button-pen" href="{address_of(captured)}"' in page
+        payment = text_of(operator, row.payment)
+        assert "A dispute is open by" in payment or "A dispute is open" in payment
+        assert f'href="{address_of(row)}"' in page_of(operator, row.payment)
+
+    def test_that_are_overdue_say_so(self, operator: Client, row: Dispute) -> None:
+        Dispute.objects.update(respond_by=clock.now() - timedelta(hours=1))
+        assert "The deadline for evidence was" in text_of(operator, row)
+
+    def test_that_are_lost_lead_to_their_discrepancy(self, operator: Client, row: Dispute) -> None:
+        outside.decide(row, is_won=False)
+        assert kinds.DISPUTE_LOST.what_to_do in text_of(operator, row)
+        case = Discrepancy.objects.get(kind=kinds.DISPUTE_LOST.name)
+        assert f'class="button button-pen" href="{address_of(row)}"' in page_of(operator, case)
+
+    def test_that_are_won_need_no_action(self, operator: Client, row: Dispute) -> None:
+        outside.decide(row, is_won=True)
+        told = text_of(operator, row)
+        assert "It was decided for the merchant" in told and "No action is needed." in told
