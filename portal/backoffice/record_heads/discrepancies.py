@@ -4,7 +4,6 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 
 from payments.discrepancies import kinds
-from payments.discrepancies.definitions import Remedy
 from payments.models import Discrepancy
 from portal.backoffice import badges, cases
 from portal.backoffice.order import format_utc
@@ -31,21 +30,23 @@ def head_of_discrepancy(row: Discrepancy, request: HttpRequest) -> Head:
         return Head(
             summary, f"No action is needed: it was closed at {format_utc(row.closed_at)}.", badge, links
         )
-    return Head(summary, _step(row), badge, links, is_waiting=True)
+    action = "close" if _is_closed_here(row) else ""
+    return Head(summary, _step(row), badge, links, is_waiting=True, action=action)
+
+
+def _is_closed_here(row: Discrepancy) -> bool:
+    """Return whether the remedy is on the discrepancy's own page."""
+    return bool(row.kind_entry.remedies) and row.kind_entry.remedies[0].page == "discrepancy"
 
 
 def _step(row: Discrepancy) -> str:
     """Return the instructions of the kind, and the page that has the buttons if it is another page."""
     kind = row.kind_entry
-    if not kind.remedies or _page(kind.remedies[0]) != "operation" or row.operation_id is None:
+    if not kind.remedies or _is_closed_here(row) or row.operation_id is None:
         return kind.what_to_do
     verbs = " and ".join(verb.words for verb in kind.remedies)
     are = "are" if len(kind.remedies) > 1 else "is"
     return f"{kind.what_to_do} {verbs} {are} on the operation’s page."
-
-
-def _page(remedy: Remedy) -> str:
-    return remedy.page
 
 
 def _links(row: Discrepancy, request: HttpRequest) -> list[Link]:

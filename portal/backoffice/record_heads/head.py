@@ -28,7 +28,8 @@ class Head:
     """The top of a record's page.
 
     `summary` says what the record is and explains its state. `next_step` says what to do. `links` lead to the
-    pages where it is done. If `is_waiting` is true, an operator has to act, and the first link is the main button.
+    pages where it is done. If `is_waiting` is true, an operator has to act. The main button is then `action`, one
+    of the actions of the record's admin, or else the first link.
     """
 
     summary: str
@@ -36,6 +37,7 @@ class Head:
     badge: Badge | None = None
     links: Sequence[Link] = ()
     is_waiting: bool = False
+    action: str = ""
 
 
 def link_to(request: HttpRequest, words: str, label: str, key: object) -> list[Link]:
@@ -57,11 +59,13 @@ def order_words(checkout_uuid: UUID | None) -> str:
     return f"order {order_id}" if order_id else "no order"
 
 
-def case_head(request: HttpRequest, summary: str, badge: Badge, case: Discrepancy, *links: Link) -> Head:
+def case_head(
+    request: HttpRequest, summary: str, badge: Badge, case: Discrepancy, *links: Link, action: str = ""
+) -> Head:
     """Return the head of a record with an open discrepancy, whose instructions are the next step."""
     case_links = link_to(request, "Open the discrepancy", "payments.discrepancy", case.pk)
     step = f"{case.kind_entry.sentence}. {case.kind_entry.what_to_do}"
-    return Head(summary, step, badge, [*links, *case_links], is_waiting=True)
+    return Head(summary, step, badge, [*links, *case_links], is_waiting=True, action=action)
 
 
 def open_case(**lookups: Any) -> Discrepancy | None:

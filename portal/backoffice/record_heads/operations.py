@@ -7,6 +7,7 @@ from django.urls import reverse
 from checkout.models import Refund
 from checkout.remedies import outstanding_refund
 from payments import money
+from payments.discrepancies import definitions
 from payments.models import Booking, Discrepancy, Operation
 from portal.backoffice import badges, frame
 from portal.backoffice.order import card_of, format_utc
@@ -55,7 +56,7 @@ def head_of_operation(row: Operation, request: HttpRequest) -> Head:
     order = link_to_order(request, row.payment.checkout_uuid)
     case = None if row.purpose == Purpose.OUTSIDE else find_case(row)
     if case is not None:
-        return case_head(request, summary, badge, case, *order)
+        return case_head(request, summary, badge, case, *order, action=_remedy(row, case))
     if row.state in AUTOMATIC:
         step = AUTOMATIC[row.state].format(when=_when(row))
         return Head(summary, step, badge, [*_link_to_look_up(request, row), *order])
@@ -70,6 +71,15 @@ def find_case(row: Operation) -> Discrepancy | None:
     same_part &= Q(operation__refund_uuid=row.refund_uuid, operation__share_uuid=row.share_uuid)
     about = Q(operation=row.pk) | same_part if row.kind == Kind.REFUND else Q(operation=row.pk)
     return Discrepancy.objects.filter(about, closed_at=None).order_by("created_at").first()
+
+
+def _remedy(row: Operation, case: Discrepancy) -> str:
+    """Return the remedy that is most likely to help: if the card cannot take a refund, it is settled outside."""
+    actions = [remedy.action for remedy in case.kind_entry.remedies if remedy.page == "operation"]
+    is_hopeless = not reasons.can_succeed_again(row.reason)
+    if is_hopeless and definitions.SETTLE_OUTSIDE.action in actions:
+        return definitions.SETTLE_OUTSIDE.action
+    return actions[0] if actions else ""
 
 
 def _what(row: Operation) -> str:

@@ -6,13 +6,14 @@ from django.http import HttpRequest
 
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus
+from config.lib.admin import columns
 from hosted_page.models import SmsMessage
 from hosted_page.sms.message_states import MessageState, state_of
 from payments import money
 from payments.models import Booking, Switch
 from portal.backoffice import badges
 from portal.backoffice.order import format_utc
-from portal.backoffice.record_heads.head import NO_STEP, Head, link_to, link_to_order, order_words
+from portal.backoffice.record_heads.head import NO_STEP, Head, Link, link_to, link_to_order, order_words
 from portal.badges import Badge
 from portal.models import ApiClient, User
 
@@ -42,6 +43,8 @@ SHARE_STEPS: dict[str, str] = {
     ShareStatus.PAID: "No action is needed: the service pays it back to the lead’s card. The order’s page shows it.",
 }
 STOP_STEP = "If the cause is gone, choose Resume. Until then, reads, cancels and refunds still work."
+ALL_STOPPED = "All merchants are stopped, so this one cannot create orders, be paid or capture either."
+ALL_STOPPED_STEP = "If the cause is gone, end the stop of all merchants on its page."
 BOOKED_STEP = (
     "If the payer does not have the money, choose Take the booking back. Otherwise no action is needed."
 )
@@ -88,8 +91,11 @@ def head_of_merchant(row: Any, request: HttpRequest) -> Head:
     badge = badges.of_merchant(row)
     if badge == badges.OPEN:
         return Head(f"{row} takes payments.", badge=badge)
+    if badge == badges.STOPPED_WITH_ALL:
+        links = [Link("Open the stops", columns.list_address("payments.switch"))]
+        return Head(ALL_STOPPED, ALL_STOPPED_STEP, badge, links, is_waiting=True)
     summary = f"{row} cannot create orders, be paid or capture. Holds lapse and are released."
-    return Head(summary, STOP_STEP, badge, is_waiting=True)
+    return Head(summary, STOP_STEP, badge, is_waiting=True, action="resume")
 
 
 def head_of_switch(row: Switch, request: HttpRequest) -> Head:
@@ -99,7 +105,7 @@ def head_of_switch(row: Switch, request: HttpRequest) -> Head:
         return Head(f"This stop of {whom} has ended.", badge=badges.STOP_ENDED)
     links = link_to(request, "Open the merchant", "payments.merchant", row.merchant_id)
     summary = f"An operator stopped {whom} at {format_utc(row.changed_at)}: {row.reason}"
-    return Head(summary, STOP_STEP, badges.STOPPED, links, is_waiting=True)
+    return Head(summary, STOP_STEP, badges.STOPPED, links, is_waiting=True, action="lift")
 
 
 def head_of_user(row: User, request: HttpRequest) -> Head:

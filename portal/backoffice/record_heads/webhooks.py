@@ -71,7 +71,8 @@ def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
     links = link_to(request, "Open the last attempt", "webhooks.attempt", last.pk if last else None)
     order = link_to_order(request, row.event.checkout_uuid)
     is_waiting = row.status == Status.PARKED and row.closed_at is None
-    return Head(summary, _delivery_step(row), of_delivery(row), [*links, *order], is_waiting=is_waiting)
+    badge, step, action = of_delivery(row), _delivery_step(row), "" if _is_hold_over(row) else "resend"
+    return Head(summary, step, badge, [*links, *order], is_waiting=is_waiting, action=action)
 
 
 def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
@@ -161,9 +162,13 @@ def _delivery_step(row: Delivery) -> str:
 
 def _parked_step(row: Delivery) -> str:
     """Return the next step for a delivery that the service has stopped sending."""
-    is_late = row.event.valid_until is not None and row.event.valid_until <= clock.now()
-    if row.event_type == EventType.AUTHORIZED and (is_late or row.event.superseded_at):
+    if _is_hold_over(row):
         return (
             "Its hold is over, so it can no longer be captured. Inform the merchant why the endpoint failed."
         )
     return "Inform the merchant, who repairs the endpoint. Then choose Send again."
+
+
+def _is_hold_over(row: Delivery) -> bool:
+    is_late = row.event.valid_until is not None and row.event.valid_until <= clock.now()
+    return row.event_type == EventType.AUTHORIZED and (is_late or row.event.superseded_at is not None)

@@ -15,7 +15,7 @@ from portal.models import ApiClient, User
 from tests import factories
 from tests.factories import CAUSE
 from tests.portal import people
-from tests.portal.backoffice.record_heads.tops import address_of, page_of, text_of
+from tests.portal.backoffice.record_heads.tops import address_of, main_button, page_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
@@ -81,6 +81,12 @@ class TestMerchants:
         factories.stop(acme)
         told = text_of(operator, acme)
         assert "Stopped" in told and "cannot create orders" in told and "choose Resume" in told
+        assert main_button(operator, acme) == "Resume"
+
+    def test_say_if_all_are_stopped(self, operator: Client, acme: Merchant) -> None:
+        Switch.objects.create(merchant=None, reason="Attack")
+        assert "All merchants are stopped" in text_of(operator, acme)
+        assert main_button(operator, acme) == "Open the stops"
 
 
 class TestStops:

@@ -11,7 +11,7 @@ from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Dispute, Operation, Payment
 from tests import outside
-from tests.portal.backoffice.record_heads.tops import address_of, page_of, text_of
+from tests.portal.backoffice.record_heads.tops import address_of, main_button, page_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
@@ -40,6 +40,9 @@ class TestRefunds:
             assert kinds.REFUND_PART_FAILED.what_to_do in text_of(operator, row)
             assert f'href="{address_of(Discrepancy.objects.get())}"' in page_of(operator, row)
         assert f'class="button button-pen" href="{address_of(part)}"' in page_of(operator, failed)
+        assert main_button(operator, part).startswith("Book as settled outside")
+        Operation.objects.update(reason="refused")
+        assert main_button(operator, part).startswith("Send again")
 
     def test_on_their_way_and_settled_need_no_action(
         self, operator: Client, at: Callable[[str], Checkout]
@@ -93,7 +96,8 @@ class TestDisputes:
         outside.decide(row, is_won=False)
         assert kinds.DISPUTE_LOST.what_to_do in text_of(operator, row)
         case = Discrepancy.objects.get(kind=kinds.DISPUTE_LOST.name)
-        assert f'class="button button-pen" href="{address_of(row)}"' in page_of(operator, case)
+        assert f'href="{address_of(row)}"' in page_of(operator, case)
+        assert main_button(operator, case) == "Close with a note"
 
     def test_that_are_won_need_no_action(self, operator: Client, row: Dispute) -> None:
         outside.decide(row, is_won=True)

@@ -6,7 +6,7 @@ from django.test import Client
 from checkout.models import Checkout
 from config.lib import clock
 from tests.portal.backoffice.conftest import URL
-from tests.portal.backoffice.record_heads.tops import address_of, attempt_of, page_of, text_of
+from tests.portal.backoffice.record_heads.tops import address_of, attempt_of, main_button, page_of, text_of
 from webhooks.models import Delivery, Endpoint, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
@@ -37,6 +37,7 @@ class TestDeliveries:
         for row in (delivery, attempt):
             told = text_of(operator, row)
             assert "The endpoint answered HTTP 500 after 38 ms." in told and "Then choose Send again." in told
+        assert main_button(operator, delivery) == "Send again"
         assert f'class="button button-pen" href="{address_of(delivery)}"' in page_of(operator, attempt)
         assert f'class="button button-pen" href="{address_of(delivery)}"' in page_of(operator, delivery.event)
         Event.objects.update(superseded_at=clock.now())

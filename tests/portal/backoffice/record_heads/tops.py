@@ -23,6 +23,12 @@ def text_of(client: Client, row: Model) -> str:
     return " ".join(re.sub(r"<[^>]+>", "", page_of(client, row)).split())
 
 
+def main_button(client: Client, row: Model) -> str:
+    """Return the words of the only filled button."""
+    (words,) = re.findall(r'<(?:a|button) class="button button-pen"[^>]*>(.*?)</', page_of(client, row))
+    return str(words)
+
+
 def address_of(row: Model) -> str:
     return columns.page_address(row._meta.label_lower, row.pk)
 
