@@ -45,6 +45,7 @@ class Situation(StrEnum):
     PLEDGED = "a mate’s card is held, and the lead has not paid yet"
     PLEDGE_CHECKED = "a mate’s card is held, and the shop is checking the order"
     TAKING = "the money of a share is being taken"
+    TAKING_SILENT = "the money of a share is being taken, and the bank has not answered for a minute"
     HELD = "the money is held"
     ASKED = "the shop has asked for the money"
     CANCELLED = "the shop cancelled before the payment"

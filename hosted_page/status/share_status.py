@@ -23,7 +23,7 @@ from hosted_page.status.order_status import (
     show_refund,
     unanswered_situation,
 )
-from payments import disputes, money, open_operations, operator_stops
+from payments import disputes, money, open_operations, operation_queue, operator_stops
 from payments.models import Dispute, Operation, Payment
 
 # The viewer of a share that ended unpaid, by the share's status.
@@ -133,13 +133,24 @@ class _ShareView:
         viewer = Viewer.HOLDER if self.is_mate else Viewer.PAY_LINK
         self.operation = open_operations.open_operation(self.share.pk)
         if self.operation is None or self.operation.kind != Operation.Kind.AUTHORIZE:
-            return self._page_for(Situation.TAKING, viewer)
+            return self._page_for(self._taking_situation(), viewer)
         situation = unanswered_situation(self.operation, self.now)
         page = self._page_for(situation, viewer)
         if self.is_mate and situation == Situation.CONFIRM:
             page.action_url = self.operation.action_url
         page.may_change_card = self.is_mate and situation != Situation.CHECKING
         return page
+
+    def _taking_situation(self) -> Situation:
+        """Return the situation of a share whose hold is being captured.
+
+        The capture counts from its beginning, even if the bank is asked now whether it ever arrived.
+        """
+        captures = Operation.objects.filter(
+            payment__subject=self.share.pk, payment__is_live=True, kind=Operation.Kind.CAPTURE
+        )
+        is_late = captures.filter(created_at__lte=self.now - operation_queue.MAX_PAYER_WAIT).exists()
+        return Situation.TAKING_SILENT if is_late else Situation.TAKING
 
     def _paid_page(self) -> PageStatus:
         """Return the page of a share that was paid: its money is taken, being refunded, or refunded."""

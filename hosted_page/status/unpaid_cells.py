@@ -35,6 +35,7 @@ def _waiting_row(own: Cell, others: Cell) -> Row:
     }
 
 
+BANK_IS_SILENT, THE_BANK_IS_SILENT = _("Your bank has not answered"), _("The bank has not answered")
 HELD_ON_CARD = _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking the order.")
 HELD = live_cell(
     "held",
@@ -136,7 +137,7 @@ UNPAID: dict[Situation, Row] = {
     S.SILENT: _waiting_row(
         live_cell(
             "silent",
-            _("Your bank has not answered"),
+            BANK_IS_SILENT,
             _(
                 "You don’t have to wait. If you use another card, any hold on your previous card is"
                 " released. Or wait here for your bank’s answer."
@@ -144,7 +145,7 @@ UNPAID: dict[Situation, Row] = {
             title=_("No money has been taken."),
             action=ANOTHER_CARD,
         ),
-        live_cell("silent", _("The bank has not answered"), title=_("No money has been taken.")),
+        live_cell("silent", THE_BANK_IS_SILENT, title=_("No money has been taken.")),
     ),
     S.PLEDGED: {
         V.HOLDER: live_cell(
@@ -184,6 +185,27 @@ UNPAID: dict[Situation, Row] = {
         ),
         V.PAY_LINK: live_cell(
             "checking", _("Someone is paying this"), _("This takes a moment."), title=DO_NOT_PAY_AGAIN
+        ),
+    },
+    S.TAKING_SILENT: {
+        V.HOLDER: live_cell(
+            "silent",
+            BANK_IS_SILENT,
+            _(
+                "We don’t know yet whether your <strong>{amount}</strong> was taken. You don’t have to wait"
+                " here."
+            ),
+            _(
+                "If your bank takes it, this page shows your receipt. If not, the hold on your card is"
+                " released, and this page shows what you can do."
+            ),
+            title=DO_NOT_PAY_AGAIN,
+        ),
+        V.PAY_LINK: live_cell(
+            "silent",
+            THE_BANK_IS_SILENT,
+            _("We don’t know yet whether the <strong>{amount}</strong> for this share was taken."),
+            title=DO_NOT_PAY_AGAIN,
         ),
     },
     S.HELD: {V.LEAD: HELD, V.ORDER_LINK: replace(HELD, money=(HELD_ON_CARD,))} | NOT_OPEN_YET,

@@ -111,6 +111,11 @@ class TestAMateWhoseShareCouldNotBeTaken:
         mates.pump(lead.checkout.pk)
         page = plain(words(finn.get()))
         assert "Paying your share" in page and "released" not in page and "not been charged" not in page
+        Operation.objects.filter(ended_at=None).update(created_at=mates.LONG_AGO)
+        page = plain(words(finn.get()))
+        assert "Your bank has not answered" in page and "Please don’t pay again." in page
+        assert "You don’t have to wait here." in page and "This page updates automatically." in page
+        assert "This takes a moment" not in page and "not been charged" not in page
 
     def test_reads_it_after_a_capture_that_never_arrived(self, lead: Payer, finn: Mate) -> None:
         order = pay_and_capture(lead)

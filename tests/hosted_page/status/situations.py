@@ -163,6 +163,12 @@ def _taking(order: Checkout) -> Scene:
     return Scene({V.HOLDER: at_share(party.finn), V.PAY_LINK: party.view(V.PAY_LINK)})
 
 
+def _taking_silent(order: Checkout) -> Scene:
+    scene = _taking(order)
+    Operation.objects.filter(ended_at=None).update(created_at=mates.LONG_AGO)
+    return scene
+
+
 def _held_party(order: Checkout) -> Party:
     party = Party(order)
     party.hold()
@@ -325,6 +331,7 @@ BUILDERS: dict[Situation, Callable[[Checkout], Scene]] = {
     S.CHECKING: _checking,
     S.SILENT: _silent,
     S.TAKING: _taking,
+    S.TAKING_SILENT: _taking_silent,
     S.HELD: _held,
     S.ASKED: _asked,
     S.CANCELLED: _cancelled,
