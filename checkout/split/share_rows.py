@@ -66,7 +66,8 @@ def _match_shares(
 ) -> dict[int, PaymentRequest]:
     """Map each position to the earlier share that stays there. Positions without such a share are left out.
 
-    A share with a name or number stays with its mate. A share without either stays at its position.
+    A share with a name or number stays with its mate. A share without either stays at its position. If the
+    lead corrects the name of a mate whose card is held, the share stays too.
     """
     unmatched, matches = list(rows), dict[int, PaymentRequest]()
     for position, share in sorted(shares.items(), key=lambda item: not item[1].has_mate):
@@ -82,7 +83,15 @@ def _match_shares(
         if candidates:
             matches[position] = candidates[0]
             unmatched.remove(candidates[0])
-    return matches
+    renamed = {row.position: row for row in unmatched if _is_renamed(row, shares.get(row.position))}
+    return renamed | matches
+
+
+def _is_renamed(row: PaymentRequest, share: Share | None) -> bool:
+    """Return whether the mate's card is held or asked for this share, and the lead changed only the name."""
+    if share is None or not share.name or row.status not in (ShareStatus.PLEDGED, ShareStatus.PAYING):
+        return False
+    return (row.amount, row.units, row.phone) == (share.amount, list(share.units), share.phone)
 
 
 def _is_for_same_mate(row: PaymentRequest, share: Share, now: datetime) -> bool:

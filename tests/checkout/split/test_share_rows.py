@@ -5,6 +5,8 @@ import pytest
 from checkout import mate_shares
 from checkout.models import Checkout, PaymentRequest
 from checkout.split.share_rows import Share
+from payments import open_operations
+from tests import mates
 from tests.factories import CustomerFactory
 
 pytestmark = pytest.mark.django_db
@@ -48,6 +50,29 @@ class TestAnotherSplit:
         before = split.write(Share(1000, "Finn"))
         after = split.write(Share(1500, "Finn"))
         assert (after["Finn"].pk, after["Finn"].amount) == (before["Finn"].pk, 1500)
+
+    @pytest.mark.parametrize("status", ["paying", "pledged"])
+    def test_keeps_the_hold_of_a_mate_whose_name_is_corrected(self, split: Split, status: str) -> None:
+        before = split.write(Share(1000, "Fin"), Share(1000, "Amy"))["Fin"]
+        mates.pay(before)
+        if status == "pledged":
+            mates.pump(split.order.pk)
+        PaymentRequest.objects.filter(pk=before.pk).update(status=status)
+        after = split.write(Share(1000, "Finn"), Share(1000, "Amy"))["Finn"]
+        assert (after.pk, after.status, after.token) == (before.pk, status, before.token)
+        assert open_operations.live_payment(after.pk) is not None
+
+    @pytest.mark.parametrize(
+        "other", [Share(1500, "Finn"), Share(1000, "Finn", phone="+447700900123"), Share(1000)]
+    )
+    def test_ends_the_pledge_if_more_than_the_name_changes(self, split: Split, other: Share) -> None:
+        before = split.write(Share(1000, "Fin"))["Fin"]
+        mates.pay(before)
+        assert mates.settled(before) == "pledged"
+        split.write(other)
+        gone = PaymentRequest.every.get(pk=before.pk)
+        assert gone.status == "cancelled" and gone.replaced_at is not None
+        assert open_operations.live_payment(gone.pk) is None
 
     def test_replaces_a_share_of_a_mate_who_is_no_longer_asked(self, split: Split) -> None:
         before = split.write(Share(1000, "Finn"))
