@@ -23,8 +23,7 @@
   function showCost() {
     const lines = [...form.querySelectorAll("[data-line]")].map((line) => ({ name: line.dataset.name, price: Number(line.dataset.price), count: countChosen(line) })).filter(({ count }) => count);
     const goods = lines.reduce((sum, { price, count }) => sum + price * count, 0);
-    const unit = Number(data.unit);
-    const amount = Math.floor((goods + Math.floor((Number(data.shared) * goods) / Number(data.goods))) / unit) * unit;
+    const amount = costOfUnits(goods, data, Number(data.unit));
     const extras = amount - goods;
     rows.replaceChildren(...lines.map(({ name, price, count }) => makeRow(`${count} \u00d7 ${name}`, price * count)), ...(extras ? [makeRow(data.extras, extras)] : []));
     form.querySelector("[data-yours]").textContent = formatAmount(amount);

@@ -94,20 +94,20 @@ function showOwn() {
 }
 
 // Show a split by item, and return the amounts of the lead, the mates and the free units. An amount is the price of the
-// units and a part of the shared lines, rounded down as in checkout/split/item_amounts.py.
+// units and a part of the shared lines.
 function showItems() {
   const lines = [...byItem.querySelectorAll("[data-line]")].map((line) => {
     const inputs = [...line.querySelectorAll("input")];
-    const counts = inputs.map((input) => input.value).join(" ").split(" ").map((text) => Number(text) || 0);
-    const free = Math.max(0, Number(line.dataset.quantity) - counts.reduce((sum, count) => sum + count, 0));
+    const quantity = Number(line.dataset.quantity);
+    const counts = inputs.map((input) => input.value).join(" ").split(" ").map((text) => Math.min(quantity, Math.max(0, Math.trunc(Number(text)) || 0)));
+    const free = Math.max(0, quantity - counts.reduce((sum, count) => sum + count, 0));
     if (inputs[0].type === "number") inputs.forEach((input, index) => { input.max = counts[index] + free; });
     const freeCount = line.querySelector("[data-line-free]");
     if (freeCount) setText(freeCount, String(free));
     return { price: Number(line.dataset.price), counts, free };
   });
   const sumGoods = (count) => lines.reduce((sum, line) => sum + line.price * (count(line) || 0), 0);
-  const { goods, shared } = byItem.dataset;
-  const roundCost = (sum) => Math.floor((sum + Math.floor((Number(shared) * sum) / Number(goods))) / unit) * unit;
+  const roundCost = (sum) => costOfUnits(sum, byItem.dataset, unit);
   const mates = findRows().map((_, index) => roundCost(sumGoods((line) => line.counts[index + 1])));
   const free = roundCost(sumGoods((line) => line.free));
   const left = total - free - mates.reduce((sum, amount) => sum + amount, 0);

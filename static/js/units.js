@@ -1,3 +1,12 @@
+// Return the cost of units with their part of the shared lines, rounded down as in checkout/split/item_amounts.py.
+// The product of two sums can be above 2^53, where a Number is no longer exact.
+function costOfUnits(sum, { goods, shared }, step) {
+  const product = BigInt(shared) * BigInt(sum);
+  const rest = product % BigInt(goods);
+  const part = Number(product / BigInt(goods)) - (rest < 0 ? 1 : 0);
+  return Math.floor((sum + part) / step) * step;
+}
+
 // Add buttons to the fields for numbers of units. A field can have up to `max` units.
 {
   const findSteppers = () => [...document.querySelectorAll("[data-units]")];

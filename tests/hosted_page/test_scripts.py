@@ -4,12 +4,16 @@ All scripts of a page share one scope, so two scripts must not define the same n
 some functions, so the scripts must work without them.
 """
 
+import json
 import re
+import subprocess
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from checkout.models import Item
+from checkout.split import item_amounts
 from config.lib.web.page_templates import FOLDERS
 
 TOP_LEVEL = re.compile(r"^(?:async )?function (\w+)|^(?:const|let) (\w+)", re.MULTILINE)
@@ -28,6 +32,8 @@ YOUNG = (
     "toSorted",
 )
 TOO_NEW = re.compile(rf"\b(?:{'|'.join(YOUNG)})\(|event\.submitter\b")
+# Two prices and a discount of which a part, multiplied as a Number, rounds to a whole number.
+BIG_FIRST, BIG_SECOND = 75_103_510_351_081, 14_896_489_648_974
 PAGES = [page for page in sorted(Path("templates").rglob("*.html")) if LOADED.search(page.read_text())]
 
 
@@ -51,6 +57,33 @@ def scripts_of_payers() -> set[str]:
 @pytest.mark.parametrize("script", sorted(scripts_of_payers()))
 def test_payers_scripts_use_no_functions_that_older_phones_lack(script: str) -> None:
     assert TOO_NEW.findall(Path("static", script).read_text()) == []
+
+
+@pytest.mark.rule("split.by_item")
+@pytest.mark.parametrize("step", [1, 100])
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [(2_000, 7_300, 300), (2_000, 7_300, -300), (BIG_FIRST, BIG_SECOND, 9_999 - BIG_FIRST - BIG_SECOND)],
+)
+def test_scripts_calculate_the_cost_of_units_as_the_server_does(
+    first: int, second: int, shared: int, step: int
+) -> None:
+    goods = first + second
+    one = Item("", "", 1, first, "GBP", "ticket", None)
+    lines = [one, one._replace(unit_price=second), one._replace(unit_price=shared, category="fee")]
+    costs = [item_amounts.cost_of(lines, [*units, 0], step=step) for units in ((1, 0), (0, 1), (1, 1))]
+    calls = [[cost.goods, {"goods": str(goods), "shared": str(shared)}, step] for cost in costs]
+    page = "globalThis.document = {querySelectorAll: () => []}; globalThis.addEventListener = () => {};"
+    program = f"{page}{Path('static/js/units.js').read_text()}; const calls = {json.dumps(calls)};"
+    shown = "console.log(JSON.stringify(calls.map((call) => costOfUnits(...call))))"
+    ran = subprocess.run(["node", "-e", program + shown], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == [cost.amount for cost in costs]
+
+
+@pytest.mark.parametrize("script", ["split", "group_items"])
+def test_scripts_multiply_no_sums_themselves(script: str) -> None:
+    text = Path(f"static/js/{script}.js").read_text()
+    assert "costOfUnits(" in text and "shared)" not in text
 
 
 def test_the_checks_of_scripts_find_problems() -> None:
