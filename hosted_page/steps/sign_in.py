@@ -183,8 +183,12 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
         return None
     is_unpaid_lead = target.is_payable and target.share is None and customer_uuid == target.checkout.lead_id
     split = typed_split.split_summary(request, target) if is_unpaid_lead else None
-    is_long = payer.has_reached_maximum(request, target.subject)
-    return {"split": split, "is_paid": target.is_only_for_payer, "is_long": is_long}
+    return {
+        "split": split,
+        "is_split_lost": is_unpaid_lead and typed_split.was_too_long(request, target.checkout),
+        "is_paid": target.is_only_for_payer,
+        "is_long": payer.has_reached_maximum(request, target.subject),
+    }
 
 
 def wrong_number_text(merchant: Merchant) -> str:
@@ -351,8 +355,8 @@ def complete_sign_in(
 
 def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer) -> str:
     is_new = customer.pk != target.checkout.lead_id
-    has_typed_values = typed_split.typed_values(request, target.checkout) is not None
-    asks_for_split = is_new or has_typed_values or target.checkout.people is None
+    has_typed = typed_split.has_typed(request, target.checkout)
+    asks_for_split = is_new or has_typed or target.checkout.people is None
     return "split" if target.share is None and target.is_payable and asks_for_split else ""
 
 

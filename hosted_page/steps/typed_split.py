@@ -21,20 +21,30 @@ from payments import money
 
 TYPED = "typed"
 FIELDS = ("split", "people", "your_name", "name", "amount")
-LONGEST = 3000  # maximum characters of the cookie; longer values are not kept
+LONGEST = (
+    3000  # maximum characters of the cookie; of longer values, only the fact that they were too long is kept
+)
 MAX_LETTERS = 120  # characters per field
 
 
 def store_values(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
-    """Store the typed values in the browser of the lead whose sign-in has ended."""
+    """Store the typed values in the browser of the lead whose sign-in has ended.
+
+    If they do not fit a cookie, store an empty dict, so that the page can say so.
+    """
     units = [UNITS.format(line=number) for number in range(len(checkout.bill))]
     lists = {
         name: [text[:MAX_LETTERS] for text in request.POST.getlist(name)[: split_amounts.MAX_PEOPLE]]
         for name in (*FIELDS, *(name for name in units if name in request.POST))
     }
-    plain = json.dumps([checkout.pk.hex, str(checkout.lead_id), lists], ensure_ascii=False)
-    if len(sealed := crypto.encrypt(plain)) <= LONGEST:
-        payer.set_cookie(response, payer.cookie_name(TYPED), sealed, payer.NOTICE_SECONDS)
+    sealed = _seal(checkout, lists)
+    if len(sealed) > LONGEST:
+        sealed = _seal(checkout, {})
+    payer.set_cookie(response, payer.cookie_name(TYPED), sealed, payer.NOTICE_SECONDS)
+
+
+def _seal(checkout: Checkout, lists: dict[str, list[str]]) -> str:
+    return crypto.encrypt(json.dumps([checkout.pk.hex, str(checkout.lead_id), lists], ensure_ascii=False))
 
 
 def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
@@ -42,6 +52,26 @@ def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
 
     Return None if no values are stored, or if another person has become the lead.
     """
+    lists = _stored_lists(request, checkout)
+    if not lists:
+        return None
+    typed = QueryDict(mutable=True)
+    for name, texts in lists.items():
+        typed.setlist(name, texts)
+    return typed
+
+
+def has_typed(request: HttpRequest, checkout: Checkout) -> bool:
+    """Return whether values were typed in this browser for this order, even if they were too long to keep."""
+    return _stored_lists(request, checkout) is not None
+
+
+def was_too_long(request: HttpRequest, checkout: Checkout) -> bool:
+    """Return whether values were typed in this browser for this order that did not fit a cookie."""
+    return _stored_lists(request, checkout) == {}
+
+
+def _stored_lists(request: HttpRequest, checkout: Checkout) -> dict[str, list[str]] | None:
     sealed = request.COOKIES.get(payer.cookie_name(TYPED), "")
     try:
         checkout_hex, lead, lists = json.loads(crypto.decrypt(sealed))
@@ -49,10 +79,7 @@ def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
         return None
     if (checkout_hex, lead) != (checkout.pk.hex, str(checkout.lead_id)):
         return None
-    typed = QueryDict(mutable=True)
-    for name, texts in lists.items():
-        typed.setlist(name, texts)
-    return typed
+    return dict(lists)
 
 
 def delete_values(request: HttpRequest, response: HttpResponse) -> None:
@@ -65,9 +92,9 @@ def split_summary(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]
     """Return the bar and the sums of the lead's split, typed or saved, for the sign-in page.
 
     They show a lead whose sign-in has ended that the split is kept. Return None for a share, and for an order
-    without a split.
+    without a split. Also return None if the typed values were too long to keep.
     """
-    if target.share is not None:
+    if target.share is not None or was_too_long(request, target.checkout):
         return None
     typed = typed_values(request, target.checkout)
     form = SplitForm(typed, target.checkout) if typed else SplitForm.from_saved(target.checkout)

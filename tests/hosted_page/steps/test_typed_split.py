@@ -115,12 +115,20 @@ class TestTypedSplit:
             lea.client.cookies["payer_typed"] = forged
             assert lea.get("/split").status_code == 200
 
-    def test_is_dropped_if_it_does_not_fit_a_cookie(
+    def test_is_dropped_with_a_notice_if_it_does_not_fit_a_cookie(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         full = {**TYPED, "split": "own", "name": ["ن" * 30] * 19, "amount": ["1234.00"] * 19}
-        send_too_late(lea, monkeypatch, **full)
+        assert "too long to keep" not in words(send_too_late(lea, monkeypatch, **full))
         assert len(lea.client.cookies["payer_typed"].value) <= typed_split.LONGEST
         lea.client.cookies.pop("payer_typed")
-        send_too_late(lea, monkeypatch, **{**full, "name": ["ن" * 120] * 19})
-        assert "payer_typed" not in lea.client.cookies
+        lea.client.post(
+            f"/pay/split?id={lea.checkout.pk}", TYPED
+        )  # an earlier split, which is not the one that was too long
+        page = words(send_too_late(lea, monkeypatch, **{**full, "name": ["ن" * 120] * 19}))
+        assert "What you entered for the split was too long to keep." in page
+        assert "your split is saved" not in page and "Your saved split" not in page
+        lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")
+        lea.post("/phone", phone="07700 900123")
+        assert lea.post("/code", code=lea.code())["Location"] == f"/pay/split?id={lea.checkout.pk}"
+        assert 'value="Finn"' in words(lea.get("/split")), "the split that was saved before"
