@@ -255,6 +255,6 @@ def test_signing_out_also_signs_out_a_copy_of_the_browser(
     pay(page, GOOD)
     heading(page, "Held, not taken yet")
     accessible(page)
-    page.click("text=Leave")
+    page.click("text=Sign out")
     heading(page, "Held, not taken yet")
     expect(page.locator("#leave")).to_have_count(0)

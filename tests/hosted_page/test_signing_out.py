@@ -141,13 +141,13 @@ class TestNotYou:
         assert not is_in(copy) and STILL in words(lea.get())
 
     def test_is_called_leave_on_paid_pages(self, lead: Payer, finn: Mate) -> None:
-        assert "Leave</button>" in words(lead.get()) and "Leave</button>" not in words(
+        assert "Sign out</button>" in words(lead.get()) and "Sign out</button>" not in words(
             Payer(lead.checkout).get()
         )
         finn.pay()
         mates.settled(finn.share)
         page = words(finn.get())
-        assert "Leave</button>" in page and f'action="{finn.path}/leave"' in page
+        assert "Sign out</button>" in page and f'action="{finn.path}/leave"' in page
 
     @pytest.mark.rule("pay.lead")
     def test_ends_the_sign_in_of_a_replaced_lead(self, signed_in: Payer) -> None:

@@ -188,7 +188,7 @@ region "The bill, by person"
   text: Adds up {money}
 status [live=polite]
 form
-  button "Leave"
+  button "Sign out"
 """,
     "bill": """
 text: Acme Tickets Order {order}
@@ -250,7 +250,7 @@ region "Hear from Acme Tickets?"
     text: This is optional.
 status [live=polite]
 form
-  button "Leave"
+  button "Sign out"
 """,
     "mate": """
 text: Acme Tickets Lea’s order {order}
