@@ -45,6 +45,22 @@ def test_a_mate_takes_a_share_and_pays_it(stage: Stage) -> None:
 
 
 @pytest.mark.rule("pledge.withdraw")
+@pytest.mark.parametrize(("way", "other"), [("withdraw", "another-card"), ("another-card", "withdraw")])
+def test_the_question_replaces_the_buttons_and_keeps_their_places(stage: Stage, way: str, other: str) -> None:
+    finn = pledged(stage, collecting(stage))
+    asking, place = finn.locator(f"#{way}"), finn.locator(f"#{other}").bounding_box()
+    asked_at = asking.bounding_box()
+    asking.click()
+    expect(finn.locator(".withdraw > .further")).to_be_hidden()
+    not_now, yes = asking.bounding_box(), finn.locator(f"#yes-{way}").bounding_box()
+    question = finn.locator(f"#{way}-details p").bounding_box()
+    assert asked_at and place and not_now and yes and question
+    assert (not_now["x"], not_now["width"]) == pytest.approx((asked_at["x"], asked_at["width"]), abs=1)
+    assert yes["x"] == pytest.approx(place["x"], abs=1) and yes["y"] == pytest.approx(not_now["y"], abs=1)
+    assert question["y"] + question["height"] <= yes["y"], "the question is above both buttons"
+
+
+@pytest.mark.rule("pledge.withdraw")
 def test_a_mate_who_is_in_uses_another_card(stage: Stage) -> None:
     finn = pledged(stage, collecting(stage))
     press(finn, "#withdraw")

@@ -174,6 +174,7 @@ class TestAMate:
         question = page.partition('id="another-card-details"')[2].partition("</details>")[0]
         said = "The hold on this card is released first. You’re no longer in until your other card is held."
         assert said in plain(question) and 'name="another"' in question.partition("</summary>")[2]
+        assert "Use another card?" in question.partition("</summary>")[2]
         assert page.count('name="another"') == 1, "no other button gives up the card"
 
     @pytest.mark.rule("pledge.withdraw")
@@ -182,6 +183,8 @@ class TestAMate:
         assert answer["Location"] == finn.path + "/card" and finn.status() == "open"
         page = plain(words(finn.client.get(finn.get("/card")["Location"])))
         assert "Use another card" in page and "The hold of £20.00 on your card is released." in page
+        assert "Once you are in Your bank holds £20.00 on the card that you enter here." in page
+        assert "Your bank holds £20.00 on your card." not in page, "no card is held now"
         assert "left at" not in plain(words(lead.get()))
         finn.give_card("4242424242424242")
         assert finn.status() == "pledged" and "held on your Visa ending 4242" in plain(words(finn.get()))
