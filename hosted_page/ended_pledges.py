@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from checkout import pledges
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
+from hosted_page import summary
 from hosted_page.group import group_members
 from hosted_page.payment_target import lead_name
 from payments import money
@@ -23,6 +24,8 @@ CHANGED = "changed"  # query parameter of the lead's page after a new split has 
 
 def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[str, str]:
     """Return the title and the words of the notice for the mate whose `hold` for a share has ended."""
+    if hold.decline_reason == pledges.NOT_TAKEN:
+        return words_of_failure(checkout, hold, advice=_("Try again, or use another card."))
     released = _("You have not been charged. The hold of {amount} on your card is released.").format(
         amount=money.display_for_payer(hold.amount, checkout.currency)
     )
@@ -30,14 +33,20 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
         return {"title": _("You have withdrawn"), "words": released}
     if hold.decline_reason == pledges.ANOTHER_CARD:
         return {"title": _("Use another card"), "words": released}
-    if hold.decline_reason == pledges.NOT_TAKEN:
-        again = _("Try again, or use another card.")
-        return {"title": _("Your share could not be taken"), "words": f"{released} {again}"}
     if hold.decline_reason == pledges.SAME_CARD:
         title = _("{name} paid with the same card").format(name=lead_name(checkout))
         another = _("Use another card for your share.")
         return {"title": title, "words": f"{released} {another}"}
     return _words_of_lead(checkout, share, hold, released)
+
+
+def words_of_failure(checkout: Checkout, hold: Payment, *, advice: str) -> dict[str, str]:
+    """Return the title and the words of the notice for the mate whose `hold` could not be captured."""
+    reason = _("Your share of {amount} could not be taken from {card}, and the hold is released.").format(
+        amount=money.display_for_payer(hold.amount, checkout.currency),
+        card=summary.card_in_words(hold, is_owner=True),
+    )
+    return {"title": _("You have not been charged"), "words": f"{reason} {advice}".strip()}
 
 
 def _words_of_lead(checkout: Checkout, share: PaymentRequest, hold: Payment, released: str) -> dict[str, str]:

@@ -138,4 +138,4 @@ def _not_taken_notice(target: PaymentTarget, last: Payment, person: Customer | N
     if share is None or person is None or share.mate_id != person.pk:
         return None
     texts = ended_pledges.words_of(target.checkout, share, last)
-    return {"title": texts["title"], "card": summary.card_name(last), "text": texts["words"]}
+    return {"title": texts["title"], "card": "", "text": texts["words"]}

@@ -22,7 +22,9 @@ SPLIT: dict[str, Any] = {
     **{"split": "own", "name": ["Finn", "Sam"], "amount": ["20", "30"]},
     **{"your_name": "Lea", "when": "first"},
 }
-NOT_TAKEN = "Your share could not be taken"
+NOT_TAKEN = (
+    "Your share of £20.00 could not be taken from your Mastercard ending 4444, and the hold is released."
+)
 RELEASED = "The hold of £20.00 on your Mastercard ending 4444 is released."
 
 
@@ -76,9 +78,7 @@ class TestAMateWhoseShareCouldNotBeTaken:
     def test_reads_it_at_the_card_step(self, lead: Payer, finn: Mate) -> None:
         lose_hold(lead, finn)
         page = plain(words(finn.client.get(finn.get("/card")["Location"])))
-        assert NOT_TAKEN in page and "Mastercard ending 4444" in page
-        assert "You have not been charged. The hold of £20.00 on your card is released." in page
-        assert "Try again, or use another card." in page
+        assert f"You have not been charged {NOT_TAKEN} Try again, or use another card." in page
 
     def test_another_person_does_not_read_it(self, lead: Payer, finn: Mate) -> None:
         lose_hold(lead, finn)
@@ -101,8 +101,31 @@ class TestAMateWhoseShareCouldNotBeTaken:
         lose_hold(lead, Mate(share(lead.checkout, 2)))
         PaymentRequest.objects.update(claim_digest="", claimed_until=None)  # the claim has expired
         page = plain(words(guest.get()))
-        assert NOT_TAKEN in page and "The hold of £20.00 on your card is released." in page
-        assert NOT_TAKEN not in plain(words(Guest(lead.checkout).get()))
+        assert f"You have not been charged{NOT_TAKEN} Try again, or use another card." in page
+        assert "Your share is not paid yet" in page and "Which share is yours?" not in page
+        other = plain(words(Guest(lead.checkout).get()))
+        assert NOT_TAKEN not in other and "Which share is yours?" in other
+
+    def test_reads_at_the_group_link_that_the_kept_share_is_not_paid(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(2)
+        guest.pay(2)
+        PaymentRequest.objects.filter(position=3).update(status="cancelled")
+        lose_hold(lead, Mate(share(lead.checkout, 2)))
+        page = plain(words(guest.get()))
+        assert "Your share is not paid yet" in page and f"You have not been charged{NOT_TAKEN}" in page
+        assert "Not paid yet" in page and "Taken" not in page and "No share is free now" not in page
+
+    def test_reads_at_the_group_link_that_another_person_has_taken_it(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(2)
+        guest.pay(2)
+        lose_hold(lead, Mate(share(lead.checkout, 2)))
+        PaymentRequest.objects.update(claim_digest="", claimed_until=None)  # the claim has expired
+        Guest(lead.checkout).take(2)
+        page = plain(words(guest.get()))
+        assert f"{NOT_TAKEN} Someone else has taken this share. Take another, or ask Lea." in page
+        assert "Try again" not in page and "Your share is not paid yet" not in page
 
     def test_reads_nothing_of_it_while_the_outcome_is_unknown(self, lead: Payer, finn: Mate) -> None:
         pay_and_capture(lead)
@@ -194,8 +217,12 @@ class TestTheLeadWhoChangesTheSplit:
         assert "send the link again" not in page
 
     def test_does_not_read_that_a_mate_without_a_share_can_take_one(self, lead: Payer, finn: Mate) -> None:
-        page = after(lead, name=["Bo", "Sam"])
+        page = after(lead, name=["Bo", "Sam"], amount=["25", "30"])
         assert "The hold on Finn’s card is released." in page and "Please send" not in page
+
+    def test_reads_nothing_after_a_corrected_name(self, lead: Payer, finn: Mate) -> None:
+        page = after(lead, name=["Phin", "Sam"])
+        assert "You changed the split" not in page and "Phin" in page and finn.status() == "pledged"
 
     def test_reads_nothing_if_no_hold_has_ended(self, lead: Payer, finn: Mate) -> None:
         assert "You changed the split" not in after(lead, amount=["20", "35"])
