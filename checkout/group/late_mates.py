@@ -15,6 +15,7 @@ from checkout.split import split_amounts
 from checkout.split.share_rows import TOKEN_BYTES
 from checkout.states import ShareStatus, Status
 from config.lib import crypto
+from payments import operator_stops
 
 
 class AmountNotAllowed(ValueError):
@@ -44,14 +45,15 @@ def can_add(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime)
 def add_mate(checkout_uuid: UUID, *, name: str, amount: int) -> PaymentRequest:
     """Ask one more mate for `amount` minor units, by which the lead's own part becomes smaller.
 
-    The new share's pay link ends when the last of the other pay links ends. Raises AmountNotAllowed. Raises
-    ShareNotOpen if `can_add` is false.
+    The new share's pay link ends when the last of the other pay links ends. Raises AmountNotAllowed,
+    operator_stops.MerchantSuspended, operator_stops.AllStopped. Raises ShareNotOpen if `can_add` is false.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         shares = list(checkout.payment_requests.order_by("position"))
         if not can_add(checkout, shares, checkout.locked_at):
             raise ShareNotOpen(checkout.status)
+        operator_stops.check(checkout.merchant)
         if not mate_shares.amount_rule(checkout).allows(amount) or amount > own_part(checkout, shares):
             raise AmountNotAllowed
         checkout.touch(people=len(shares) + 2)

@@ -15,7 +15,7 @@ from checkout.models import Checkout, PaymentRequest, ReplacedLink
 from checkout.split.share_rows import TOKEN_BYTES
 from checkout.states import ShareStatus, Status
 from config.lib import clock, crypto
-from payments import disputes
+from payments import disputes, operator_stops
 
 MAX_NAME = 30
 RENAMABLE_STATUSES = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
@@ -45,13 +45,15 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
 
     The old link shows only that it was replaced. The new link ends when the old link would have ended, but
     works for at least a day. The lead can text the new link at once, because the time of the last reminder no
-    longer counts. A share that is already open is returned unchanged. Raises ShareNotOpen.
+    longer counts. A share that is already open is returned unchanged. Raises ShareNotOpen,
+    operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     with transaction.atomic(durable=True):
         share, checkout = lock_share(share_uuid)
         now = clock.now()
         expire_if_late(share, now)
         if share.status in REOPENABLE_STATUSES and can_mates_pay(checkout) and share.replaced_at is None:
+            operator_stops.check(checkout.merchant)
             token = secrets.token_urlsafe(TOKEN_BYTES)
             ReplacedLink.objects.create(share=share, token_digest=share.token_digest, replaced_at=now)
             ends_at = max(share.expires_at or now, now + MIN_LINK_LIFETIME)

@@ -1,6 +1,7 @@
 """Views of the lead's bill: its live part, and the lead's actions, such as texting a link to a mate."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -100,17 +101,23 @@ def _share_action(
         share = _named_share(request, target)
         if share is None:
             return target.go()
-        try:
-            action(request, share)
-        except ShareNotOpen as error:
-            return views.show_page(
-                request,
-                target,
-                FormErrors(act=_refusal_sentence(error.status, group_members.name_of(share))),
-            )
+        refusal = _try_action(partial(action, request), share)
+        if refusal:
+            return views.show_page(request, target, FormErrors(act=refusal))
         return target.go_to(f"{anchor}-{share.pk}")
 
     return view
+
+
+def _try_action(action: Callable[[PaymentRequest], object], share: PaymentRequest) -> str:
+    """Change a share. Return "", or the sentence that says why the share was not changed."""
+    try:
+        action(share)
+    except ShareNotOpen as error:
+        return _refusal_sentence(error.status, group_members.name_of(share))
+    except (MerchantSuspended, AllStopped):
+        return _stopped_sentence()
+    return ""
 
 
 cancel_share = _share_action(lambda request, share: mate_shares.cancel(share.pk))
@@ -135,7 +142,14 @@ def add_mate(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return views.show_page(request, target, FormErrors(added=form))
     except ShareNotOpen:
         return views.show_page(request, target, FormErrors(act=_refusal_sentence("", "")))
+    except (MerchantSuspended, AllStopped):
+        return views.show_page(request, target, FormErrors(act=_stopped_sentence()))
     return target.go_to(f"share-{share.pk}")
+
+
+def _stopped_sentence() -> str:
+    """Return the sentence that refuses a new request to a mate while an operator has stopped the shop."""
+    return _("This shop is not taking payments now. Try again later.")
 
 
 def _amount_error(checkout: Checkout) -> str:
@@ -231,7 +245,7 @@ def _send_link(
     except limits.TooManySmsMessages as reached:
         error = str(reached)
     except (MerchantSuspended, AllStopped):
-        error = _("This shop is not taking payments now. Text the link later.")
+        error = _stopped_sentence()
     except invitations.CannotSendNow:
         return None  # no error, because the page shows the share's current state
     else:

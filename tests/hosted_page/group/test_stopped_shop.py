@@ -85,7 +85,19 @@ class TestTheBill:
         factories.stop(order.merchant)
         refused = lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
         assert refused.status_code == 422
-        assert "This shop is not taking payments now. Text the link later." in words(refused)
+        assert "This shop is not taking payments now. Try again later." in words(refused)
+
+    def test_refuses_to_ask_a_mate_again_or_another_mate(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        finn.post("/decline")
+        factories.stop(order.merchant)
+        again = lead.post("/ask-again", share=str(finn.share.pk))
+        added = lead.post("/add-mate", new_name="Eve", new_amount="5")
+        for refused in (again, added):
+            assert refused.status_code == 422
+            assert "This shop is not taking payments now. Try again later." in words(refused)
+        assert finn.status() == "declined" and order.payment_requests.count() == 2
 
     def test_an_update_costs_no_more_statements(
         self, lead: Payer, finn: Mate, order: Checkout, django_assert_num_queries: Callable[..., Any]

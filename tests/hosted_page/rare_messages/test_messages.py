@@ -272,7 +272,7 @@ class TestTheBill:
             more = "We cannot send more texts for this order. Send the link yourself."
             assert shows(lea.post("/text-share", **asked), more)
         operator_stops.suspend(lea.checkout.merchant, reason="Asked for")
-        stopped = "This shop is not taking payments now. Text the link later."
+        stopped = "This shop is not taking payments now. Try again later."
         assert shows(lea.post("/text-share", **asked), stopped)
 
     def test_with_several_items(self, acme: Merchant, language: str, shows: Callable[..., bool]) -> None:
