@@ -27,8 +27,6 @@ from payments.provider import AmountRule, CardUse
 RESERVED = "kept"
 # Value of ShareNotOpen.status for a share whose amount or units differ from those that the mate agreed to.
 CHANGED = "changed"
-
-
 # The amount in minor units that a mate has agreed to pay, and the units of each line.
 Agreed = tuple[int, list[int]]
 
@@ -335,7 +333,9 @@ def _end_share(
         if share.status in statuses:
             if share.status == ShareStatus.PLEDGED:
                 pledges.end_pledge(share, now)
-            share.move(to, ended_at=now)
+            # At the group link, only the browser that declined the share can change its mind.
+            is_theirs = to == ShareStatus.DECLINED and claim == share.claim_digest
+            share.move(to, ended_at=now, **({"claim_digest": claim} if is_theirs else {}))
             if to == ShareStatus.DECLINED:
                 LeadNotification.queue(checkout, LeadNotification.Kind.DECLINED, now, share)
             if checkout.status == Status.CREATED:

@@ -155,8 +155,8 @@ class PaymentTarget:
     def is_visible_to(self, request: HttpRequest) -> bool:
         """Return whether this browser may see the page.
 
-        A person who came through the group link must have claimed the share or paid it. A payment ends the
-        claim. The payer can then see the page until an hour after their sign-in was last extended. At any
+        A person who came through the group link must have claimed, declined or paid the share. A payment ends
+        the claim. The payer can then see the page until an hour after their sign-in was last extended. At any
         time after the payment, every browser can see the sign-in page and send its forms.
         """
         if self.replaced:
@@ -164,12 +164,18 @@ class PaymentTarget:
         if self.share is None or not self.group or self.is_sent:
             return True
         customer_uuid = payer.customer_of(request, self.subject)
-        is_mate = customer_uuid is not None and customer_uuid == self.share.mate_id
+        is_mate = customer_uuid is not None and self._is_of(customer_uuid)
         if is_mate or payer.claim_of(request) == self.share.claim_digest != "":
             return True
         was_signed_in = self.is_paid_by(payer.timed_out_customer(request, self.subject))
         is_of_one_person = self.is_only_for_payer or self.is_pledged
         return was_signed_in or (is_of_one_person and self._is_sign_in_request(request))
+
+    def _is_of(self, customer_uuid: UUID) -> bool:
+        """Return whether a card of this person has tried the share, or whether their number has declined it."""
+        if self.share is not None and self.share.status == ShareStatus.DECLINED:
+            return self.is_owner(customer_uuid)
+        return self.share is not None and customer_uuid == self.share.mate_id
 
     def _is_sign_in_request(self, request: HttpRequest) -> bool:
         """Return whether the request is for the sign-in page or one of its forms."""

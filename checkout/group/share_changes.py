@@ -10,7 +10,8 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import pledges, settling
-from checkout.mate_shares import ShareNotOpen, expire_if_late, lock_share
+from checkout.group import share_claims
+from checkout.mate_shares import RESERVED, ShareNotOpen, expire_if_late, lock_share
 from checkout.models import Checkout, PaymentRequest, ReplacedLink
 from checkout.split.share_rows import TOKEN_BYTES
 from checkout.states import ShareStatus, Status
@@ -64,11 +65,12 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
     return _require_open(share)
 
 
-def reconsider(share_uuid: UUID) -> PaymentRequest:
+def reconsider(share_uuid: UUID, *, claim: str = "", is_signed_in: bool = False) -> PaymentRequest:
     """Open a share again for a mate who declined it and has changed their mind.
 
-    The link and the time of its end stay the same. A share that is already open is returned unchanged. Raises
-    ShareNotOpen.
+    The link and the time of its end stay the same. A share that is already open is not opened again. `claim`
+    is the digest of a browser that came through the group link. The open share is then reserved for it as in
+    `share_claims.claim_share`. Raises ShareNotOpen, OperationInProgress.
     """
     with transaction.atomic(durable=True):
         share, checkout = lock_share(share_uuid)
@@ -76,6 +78,11 @@ def reconsider(share_uuid: UUID) -> PaymentRequest:
         expire_if_late(share, now)
         if may_reconsider(share, now) and can_mates_pay(checkout):
             share.move(ShareStatus.OPEN, ended_at=None)
+        if claim and share.is_reserved_for_another(claim, now):
+            raise ShareNotOpen(RESERVED)
+        if claim and share.status == ShareStatus.OPEN:
+            share_claims.end_claims(checkout, claim)
+            share.claim(claim, until=share_claims.first_end(now, is_signed_in=is_signed_in))
     return _require_open(share)
 
 

@@ -63,9 +63,13 @@ def claim_share(
             raise NameMissing
         admit()
         end_claims(checkout, claim)
-        until = now + (SIGNED_IN if is_signed_in else AT_FIRST)
-        share.claim(claim, name="" if share.name else name, until=until)
+        share.claim(claim, name="" if share.name else name, until=first_end(now, is_signed_in=is_signed_in))
         return share
+
+
+def first_end(now: datetime, *, is_signed_in: bool) -> datetime:
+    """Return the end of a claim that begins now."""
+    return now + (SIGNED_IN if is_signed_in else AT_FIRST)
 
 
 def extend_claim(share_uuid: UUID, *, claim: str) -> None:

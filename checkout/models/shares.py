@@ -124,13 +124,13 @@ class PaymentRequest(models.Model):
     def move(self, to: ShareStatus, **facts: Any) -> None:
         """Write a new status and the other fields in `facts`.
 
-        If the share is no longer open, pledged or paying, its claim ends. Raises MoveRefused for a move that
-        the table of states does not allow.
+        If the share is no longer open, pledged or paying, its claim ends, except for the fields in `facts`.
+        Raises MoveRefused for a move that the table of states does not allow.
         """
         states.check_share_move(self.status, to)
         self.status = to
         if self.claim_digest and to not in (ShareStatus.OPEN, ShareStatus.PLEDGED, ShareStatus.PAYING):
-            facts |= NO_CLAIM | ({"name": self.shown_name} if to == ShareStatus.PAID else {})
+            facts = NO_CLAIM | ({"name": self.shown_name} if to == ShareStatus.PAID else {}) | facts
         for name, value in facts.items():
             setattr(self, name, value)
         self.save(update_fields=["status", *facts])

@@ -4,7 +4,8 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from checkout import pledges
+from checkout import current_checkouts, pledges
+from checkout.group import share_changes
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from hosted_page import ended_pledges, payer
@@ -13,6 +14,7 @@ from hosted_page.group.group_members import GroupBill, Person
 from hosted_page.group.group_order import Group, TakeRefusal
 from hosted_page.payment_target import SIGN_IN
 from hosted_page.status.cells import Situation
+from payments.models import Payment
 
 
 def page_notice(
@@ -36,25 +38,34 @@ def page_notice(
 
 def _own_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str, str] | None:
     """Return the notice about what this person has just done, or about their pledge that has ended."""
-    shares = {name: bill.at(parse_number(request.GET.get(name, ""))) for name in ("taken", "left", "no")}
+    shares = {name: bill.at(parse_number(request.GET.get(name, ""))) for name in ("taken", "left")}
     if shares["taken"] is not None and not shares["taken"].is_mine:
-        return _ended_pledge_notice(request, group) or _not_claimed_notice(group, bill, shares["taken"])
+        return _ended_pledge_notice(request, group, bill) or _not_claimed_notice(group, bill, shares["taken"])
     if shares["left"] is not None and shares["left"].state == group_members.FREE:
         title = _("You have not been charged")
         words = _("{share} is free again.").format(share=shares["left"].of_whom)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
-    if shares["no"] is not None and shares["no"].state == group_members.LEAD:
-        return _declined_notice(group, shares["no"].position) or _not_asked_notice(group, bill)
-    return _ended_pledge_notice(request, group)
+    return _ended_pledge_notice(request, group, bill) or _declined_notice(request, group)
 
 
-def _declined_notice(group: Group, position: int) -> dict[str, str] | None:
-    """Return the notice for a person who has just declined, None if the lead has since taken over the share."""
-    if not group.checkout.payment_requests.filter(position=position, status=ShareStatus.DECLINED).exists():
+def _declined_notice(request: HttpRequest, group: Group) -> dict[str, str] | None:
+    """Return the notice for a person who has declined a share in this browser and can still reopen it.
+
+    It leads to the page of the share, where the person can change their mind.
+    """
+    claim, now = payer.claim_of(request), current_checkouts.read_at(group.checkout)
+    declined = group.checkout.payment_requests.filter(status=ShareStatus.DECLINED, claim_digest=claim)
+    share = declined.first() if claim else None
+    if share is None or not share_changes.may_reconsider(share, now):
+        return None
+    if not share_changes.can_mates_pay(group.checkout):
         return None
     sentence = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
-    further = _("If you change your mind, tell {name}.").format(name=group.name)
-    return {"tone": "still", "icon": "check", "title": _("You said no"), "words": f"{sentence} {further}"}
+    link = format_html(
+        '<a class="link" href="{}">{}</a>', group.share_path(share.position), _("I’ve changed my mind")
+    )
+    words = format_html("{} {}", sentence, link)
+    return {"tone": "still", "icon": "check", "title": _("You said no"), "words": words}
 
 
 def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:
@@ -87,7 +98,7 @@ def _not_asked_notice(group: Group, bill: GroupBill) -> dict[str, str] | None:
     return {"tone": "still", "icon": "check", "title": title, "words": _("You have not been charged.")}
 
 
-def _ended_pledge_notice(request: HttpRequest, group: Group) -> dict[str, str] | None:
+def _ended_pledge_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str, str] | None:
     """Return the notice for a mate whose pledge has ended, None for anyone else.
 
     After the capture, only a pledge that could not be captured has a notice.
@@ -101,9 +112,27 @@ def _ended_pledge_notice(request: HttpRequest, group: Group) -> dict[str, str] |
         mate = payer.customer_of(request, share.pk)
         hold = pledges.ended_hold(share, mate) if mate is not None else None
         if hold is not None and (hold.decline_reason == pledges.NOT_TAKEN) == is_paid:
+            if is_paid:
+                return _failure_notice(group, bill, share, hold)
             words = ended_pledges.words_of(group.checkout, share, hold)
             return {"tone": "move", "icon": "edit", **words}
     return None
+
+
+def _failure_notice(group: Group, bill: GroupBill, share: PaymentRequest, hold: Payment) -> dict[str, str]:
+    """Return the notice for the mate whose hold could not be captured.
+
+    If this mate can pay the share now, the notice also has the heading of the page.
+    """
+    person, heading, advice = bill.at(share.position), "", ""
+    is_open, is_mine = _is_open(group, bill), person is not None and person.is_mine
+    if person is not None and person.state == group_members.TAKEN and not is_mine:
+        another = _("Take another, or ask {name}.").format(name=group.name) if is_open else ""
+        advice = " ".join((_("Someone else has taken this share."), another))
+    elif is_open or (is_mine and _is_all_taken(group, bill)):
+        heading, advice = _("Your share is not paid yet"), _("Try again, or use another card.")
+    words = ended_pledges.words_of_failure(group.checkout, hold, advice=advice)
+    return {"tone": "stop", "icon": "alert", "heading": heading, **words}
 
 
 _IN = (ShareStatus.PLEDGED, ShareStatus.PAYING)
@@ -112,6 +141,10 @@ _IN = (ShareStatus.PLEDGED, ShareStatus.PAYING)
 def _is_open(group: Group, bill: GroupBill) -> bool:
     situation = group_situation.situation_of(group.checkout, bill)
     return situation in (Situation.PAID, Situation.REFUND_FAILED, Situation.COLLECTING)
+
+
+def _is_all_taken(group: Group, bill: GroupBill) -> bool:
+    return group_situation.situation_of(group.checkout, bill) == Situation.ALL_TAKEN
 
 
 def _taken_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str]:

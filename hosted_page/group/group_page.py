@@ -75,11 +75,7 @@ def _show_ended(request: HttpRequest, group: Group) -> HttpResponse:
 
 
 def redirect_to_group(token: str, **query: int) -> HttpResponseRedirect:
-    """Redirect to a group page.
-
-    The query parameter `left` is the position of a share that was released. `no` is the position of a share
-    that was declined.
-    """
+    """Redirect to a group page. The query parameter `left` is the position of a share that was released."""
     parameters = "&".join(f"{name}={value}" for name, value in query.items())
     path = reverse("group", args=[token])
     return HttpResponseRedirect(f"{path}?{parameters}" if parameters else path, status=303)

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -205,6 +206,7 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
         "initial": group_members.share_mark(share),
         "tint": group_members.colour_number(share),
         "until": summary.day_with_time(share.expires_at, checkout),
+        "others": reverse("group", args=[target.group]) if target.group else "",
     }
 
 

@@ -10,6 +10,7 @@ from checkout import mate_shares
 from checkout.group import share_changes, share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import GroupLink, PaymentRequest
+from checkout.states import OperationInProgress
 from config.lib.web import address, qr_codes
 from hosted_page import payer, views
 from hosted_page.group import group_page, mate_page
@@ -69,7 +70,7 @@ def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return _leave_share(target, share, claim)
     with contextlib.suppress(ShareNotOpen):  # if it is not open, the page shows its current state
         mate_shares.decline(target.subject, claim)
-    return group_page.redirect_to_group(target.group, no=share.position) if target.group else target.go()
+    return target.go()
 
 
 def _leave_share(target: PaymentTarget, share: PaymentRequest, claim: str) -> HttpResponse:
@@ -89,7 +90,13 @@ def release(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def reconsider(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Open a declined share again. Anyone who has its link may do this."""
-    with contextlib.suppress(ShareNotOpen):  # if it cannot be reopened, the page shows its current state
-        share_changes.reconsider(target.subject)
+    """Open a declined share again. Anyone who has its link may do this.
+
+    At the group link, only the browser that declined the share may do this, and the share is reserved for it.
+    """
+    claim = payer.claim_of(request) if target.group else ""
+    is_signed_in = payer.customer_of(request, target.subject) is not None
+    # If the share cannot be reopened, the page shows its current state.
+    with contextlib.suppress(ShareNotOpen, OperationInProgress):
+        share_changes.reconsider(target.subject, claim=claim, is_signed_in=is_signed_in)
     return target.go()

@@ -207,11 +207,33 @@ class TestItsTime:
         assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == "kept"
         assert share_claims.claim_share(zoes.pk, claim=ADE, name="").shown_name == "Finn"
 
-    @pytest.mark.parametrize("end", [mate_shares.cancel, lambda pk: mate_shares.decline(pk, ZOE)])
-    def test_ends_with_the_share(self, zoes: PaymentRequest, end: Callable[[object], PaymentRequest]) -> None:
+    @pytest.mark.parametrize(
+        ("end", "digest"), [(mate_shares.cancel, ""), (lambda pk: mate_shares.decline(pk, ZOE), ZOE)]
+    )
+    def test_ends_with_the_share(
+        self, zoes: PaymentRequest, end: Callable[[object], PaymentRequest], digest: str
+    ) -> None:
         ended = end(zoes.pk)
-        assert (ended.claim_digest, ended.claim_name, ended.claimed_until) == ("", "", None)
+        assert (ended.claim_digest, ended.claim_name, ended.claimed_until) == (digest, "", None)
         assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == ended.status
+
+    def test_of_another_browser_does_not_outlive_a_decline_at_the_pay_link(
+        self, zoes: PaymentRequest
+    ) -> None:
+        pass_time(zoes)
+        assert mate_shares.decline(zoes.pk, ADE).claim_digest == ""
+
+    def test_begins_again_with_a_change_of_mind(self, zoes: PaymentRequest) -> None:
+        mate_shares.decline(zoes.pk, ZOE)
+        again = share_changes.reconsider(zoes.pk, claim=ZOE)
+        assert again.status == "open" and again.is_reserved_for_another(ADE, clock.now())
+        assert share_changes.reconsider(zoes.pk, claim=ZOE).claim_digest == ZOE
+        assert refused(lambda: share_changes.reconsider(zoes.pk, claim=ADE)) == "kept"
+
+    def test_does_not_begin_again_if_the_lead_asks_again(self, zoes: PaymentRequest) -> None:
+        mate_shares.decline(zoes.pk, ZOE)
+        share_changes.ask_again(zoes.pk)
+        assert share_claims.claim_share(zoes.pk, claim=ADE, name="Ade").claim_digest == ADE
 
 
 @pytest.mark.rule("group.pays")
