@@ -84,7 +84,7 @@ class TestFolders:
 
     def test_on_a_full_disk_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert sentences(machine.disks) == "" or "MiB free" in sentences(machine.disks)
-        full = shutil._ntuple_diskusage(2**30, 2**30 - 2**20, 2**20)  # type: ignore[attr-defined]
+        full = shutil._ntuple_diskusage(2**30, 2**30 - 2**20, 2**20)
         monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
         assert "has only 1 MiB free. Make space." in sentences(machine.disks)
 
