@@ -17,7 +17,16 @@ from config.lib.admin.readonly import ReadOnlyAdmin
 from payments.cause import cause_of_operator
 from payments.models import Merchant
 from webhooks import health, resending, subscriptions
-from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, SigningSecret, Subscription
+from webhooks.models import (
+    PERSONAL,
+    Attempt,
+    Delivery,
+    Endpoint,
+    Event,
+    EventType,
+    SigningSecret,
+    Subscription,
+)
 
 RECENT_PERIOD = timedelta(hours=24)
 
@@ -58,10 +67,12 @@ class SubscriptionAdmin(ResendingAdmin):
     @admin.display(description="health, last 24 hours")
     def health(self, subscription: Subscription) -> str:
         found = health.read_health(subscription)
-        rate = "no attempt" if found.success_rate is None else f"{found.success_rate:.1%} of {found.attempts}"
-        waiting = f"oldest due {found.oldest_due_at:%H:%M:%S}" if found.oldest_due_at else "nothing due"
-        failing = f"failing since {found.failing_since:%Y-%m-%d %H:%M:%S}" if found.failing_since else "well"
-        return f"{rate}; p50 {found.p50_ms} ms, p95 {found.p95_ms} ms; {waiting}; {found.parked} parked; {failing}"
+        if found.success_rate is None:
+            return f"No attempts. {found.parked} parked."
+        rate = f"{found.success_rate:.1%} of {found.attempts} attempts were answered 2xx."
+        times = f"Half of the answers came in {found.p50_ms or 0:,} ms, 95% in {found.p95_ms or 0:,} ms."
+        due = f"Waiting since {found.oldest_due_at:%H:%M:%S}." if found.oldest_due_at else "Nothing is due."
+        return f"{rate} {times} {due} {found.parked} parked."
 
     @admin.action(
         description="Send deliveries again that were parked in the last 24 hours", permissions=["resend"]
@@ -143,7 +154,8 @@ class DeliveryAdmin(ResendingAdmin):
         return columns.key_link("checkout.checkout", checkout_uuid) if checkout_uuid else columns.EMPTY_CELL
 
     def offers(self, action: str, row: Delivery) -> bool:
-        return row.status != Delivery.Status.DELIVERED
+        is_about_hold = row.event_type == EventType.AUTHORIZED
+        return row.status != Delivery.Status.DELIVERED and (action != "resend_although_over" or is_about_hold)
 
     @admin.action(description="Send again", permissions=["resend"])
     def resend(self, request: HttpRequest, rows: QuerySet[Delivery]) -> None:

@@ -14,7 +14,7 @@ from payments.models import Discrepancy
 
 # Labels of facts whose keys do not say what the value is.
 LABELS = {
-    "amount": "amount",
+    "amount": "reported amount",
     "checkout": "order",
     "order": "lost order",
     "part": "part of the refund",

@@ -60,6 +60,7 @@ HEADINGS: dict[str, Callable[[Any], str]] = {
     "payments.databasemark": lambda row: "Server of the database",
     "payments.ledgerclosing": lambda row: "Closed days of the ledger",
     "payments.ledgersum": lambda row: "Sum of closed days",
+    "portal.apiclient": lambda row: f"Key “{row.name}” of {row.merchant}",
     "portal.canary": lambda row: "Canary",
     "portal.checkoutnote": lambda row: f"Note of {row.merchant}",
     "portal.deliveryhour": _of_hour("Deliveries"),

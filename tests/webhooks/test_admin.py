@@ -94,5 +94,5 @@ def test_the_health_of_an_endpoint_is_on_its_subscriptions_page(admin: Client, a
     Endpoint.objects.create(subscription=acme, failing_since=clock.now())
     parked(acme)
     page = admin.get(f"{SUBSCRIPTIONS}{acme.pk}/change/").content.decode()
-    assert "no attempt" in page and "1 parked; failing since" in page
+    assert "No attempts. 1 parked." in page and "It has failed since" in page
     assert admin.get("/admin/webhooks/endpoint/").status_code == 200

@@ -99,7 +99,7 @@ class OperatorAdmin(admin.ModelAdmin):
             return columns.link_column(name, title)
         if isinstance(field, DateTimeField):
             return columns.time_column(name, title)
-        if isinstance(field, UUIDField) or name in TECHNICAL:
+        if isinstance(field, UUIDField) or name in CODES:
             return columns.code_column(name, title)
         make = columns.actor_column if name in self.actors else columns.field_column
         return make(name, title)
@@ -216,6 +216,8 @@ class OperatorAdmin(admin.ModelAdmin):
 
 # Fields for look-ups and for developers. A row's page shows them last.
 TECHNICAL = ("id", "reference", "request_id", "traceparent", "card_fingerprint")
+# Fields with values that a person copies but does not read.
+CODES = (*TECHNICAL, "client_id", "key", "merchant_refund_ref", "provider_account", "provider_reference")
 
 
 class ReadOnlyAdmin(OperatorAdmin):

@@ -104,7 +104,7 @@ def head_of_switch(row: Switch, request: HttpRequest) -> Head:
     if not row.is_stopped:
         return Head(f"This stop of {whom} has ended.", badge=badges.STOP_ENDED)
     links = link_to(request, "Open the merchant", "payments.merchant", row.merchant_id)
-    summary = f"An operator stopped {whom} at {format_utc(row.changed_at)}: {row.reason}"
+    summary = f"An operator stopped {whom} at {format_utc(row.changed_at)}: “{row.reason}”."
     return Head(summary, STOP_STEP, badges.STOPPED, links, is_waiting=True, action="lift")
 
 

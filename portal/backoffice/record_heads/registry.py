@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from portal.backoffice.record_heads import discrepancies, operations, others, payments, webhooks
-from portal.backoffice.record_heads.head import Head
+from portal.backoffice.record_heads.head import Head, link_to_order
 
 HEADS: dict[str, Callable[[Any, HttpRequest], Head]] = {
     "checkout.paymentrequest": others.head_of_share,
@@ -92,4 +92,7 @@ SENTENCES: dict[str, str] = {
 def head_of(row: Any, request: HttpRequest) -> Head:
     """Return the top of a record's page."""
     label = row._meta.label_lower
-    return HEADS[label](row, request) if label in HEADS else Head(SENTENCES.get(label, ""), next_step="")
+    if label in HEADS:
+        return HEADS[label](row, request)
+    checkout_uuid = getattr(row, "checkout_uuid", None) or getattr(row, "checkout_id", None)
+    return Head(SENTENCES.get(label, ""), next_step="", links=link_to_order(request, checkout_uuid))

@@ -91,7 +91,7 @@ def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
 
 def head_of_subscription(row: Subscription, request: HttpRequest) -> Head:
     """Return where a merchant's events are sent, and whether the endpoint answers."""
-    summary = f"{row.merchant} gets these events at {row.url}: {_types(row)}."
+    summary = f"{row.merchant} gets {_types(row)} at {row.url}."
     if row.ended_at:
         return Head(
             f"{summary} It ended at {format_utc(row.ended_at)}.", badge=CLOSED._replace(words="Ended")
@@ -124,7 +124,7 @@ def _failing_head(summary: str, endpoint: Endpoint, links: list[Link]) -> Head:
 
 
 def _types(row: Subscription) -> str:
-    return "all" if "*" in row.event_types else ", ".join(row.event_types)
+    return "all events" if "*" in row.event_types else ", ".join(row.event_types)
 
 
 def _superseded_badge(row: Event) -> Badge | None:

@@ -56,6 +56,14 @@ class TestDeliveries:
         Delivery.objects.update(closed_at=clock.now())
         assert "No action is needed: a person closed it" in text_of(operator, delivery)
 
+    def test_offer_to_be_sent_although_the_hold_is_over_only_if_they_announce_one(
+        self, operator: Client, delivery: Delivery
+    ) -> None:
+        attempt_of(delivery)
+        assert "even if the hold is over" in text_of(operator, delivery)
+        Delivery.objects.update(event_type="checkout.voided")
+        assert "even if the hold is over" not in text_of(operator, delivery)
+
 
 class TestEndpoints:
     def test_that_fail_say_since_when_and_who_acts(self, operator: Client, delivery: Delivery) -> None:
