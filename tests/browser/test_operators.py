@@ -94,7 +94,7 @@ class TestAList:
     @pytest.mark.parametrize(
         ("address", "needed"),
         [
-            ("/admin/hosted_page/smsmessage/", ("phone", "created at", "state", "refusal")),
+            ("/admin/hosted_page/smsmessage/", ("phone", "created", "state", "refusal")),
             ("/admin/checkout/refund/", ("what", "amount", "state", "time", "merchant")),
         ],
     )
