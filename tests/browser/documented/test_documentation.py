@@ -166,10 +166,9 @@ class TestWithScript:
 
     def test_every_search_result_links_to_an_existing_place(self, service: Service, open_page: Open) -> None:
         page = opened(service, open_page)
-        lost = page.evaluate(
-            "[...read(NAMES), ...readParts()].filter(({ at }) => !document.getElementById(at)).map(({ at }) => at)"
-        )
-        assert lost == [] and page.evaluate("read(NAMES).length") > 400
+        ids = page.evaluate("[...readEntries(NAMES), ...readSections()].map(({ id }) => id)")
+        lost = page.evaluate("ids => ids.filter((id) => !document.getElementById(id))", ids)
+        assert lost == [] and page.evaluate("readEntries(NAMES).length") > 400
 
 
 def test_the_page_is_small_to_download(service: Service, open_page: Open) -> None:
