@@ -62,9 +62,9 @@ func main() {
 		"return_url": "https://shop.example/thanks",
 		"cancel_url": "https://shop.example/basket"}`
 	created := call("POST", "/api/merchant/v1/checkouts", fmt.Sprintf(order, orderID)).Data
-	headers.Del("Idempotency-Key")                          // the calls below can be repeated without a key
 	fmt.Println(created["status"], created["checkout_url"]) // send your customer there
 	checkout := fmt.Sprint("checkouts/", created["checkout_uuid"])
+	headers.Del("Idempotency-Key") // the calls below can be repeated without a key
 
 	// The customer pays. In the sandbox, this call pays for them.
 	// Or open the address and pay with 4242 4242 4242 4242.
