@@ -128,6 +128,7 @@ class TestTypedSplit:
         page = words(send_too_late(lea, monkeypatch, **{**full, "name": ["ن" * 120] * 19}))
         assert "What you entered for the split was too long to keep." in page
         assert "your split is saved" not in page and "Your saved split" not in page
+        assert "where you left off" not in page
         lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")
         lea.post("/phone", phone="07700 900123")
         assert lea.post("/code", code=lea.code())["Location"] == f"/pay/split?id={lea.checkout.pk}"
