@@ -169,7 +169,14 @@ ENDS: dict[str, tuple[Change, str]] = {
         "cancelled",
     ),
     "the amount changes": (lambda it: it.split(Share(1500, "Finn"), Share(2000, "Amy")), "open"),
-    "another mate is asked": (lambda it: it.split(Share(2000, "Bob"), Share(2000, "Amy")), "cancelled"),
+    "another mate is asked for another amount": (
+        lambda it: it.split(Share(2100, "Bob"), Share(2000, "Amy")),
+        "cancelled",
+    ),
+    "a mate with another number is asked": (
+        lambda it: it.split(Share(2000, "Bob", phone="+447700900999"), Share(2000, "Amy")),
+        "cancelled",
+    ),
     "the mate is left out": (lambda it: it.split(), "cancelled"),
     "the merchant cancels": (
         lambda it: cancellations.cancel(it.order.merchant, it.order.pk, cause=CAUSE),
@@ -208,6 +215,13 @@ class TestTheEnd:
         assert Operation.objects.filter(payment__subject=pledged.finn.pk, kind="void").exists()
         mates.pump(pledged.order.pk, 3)
         assert pledged.held_for(pledged.finn) == ["voided"]
+
+    @pytest.mark.rule("pledge.split_changes")
+    def test_a_corrected_name_keeps_the_pledge(self, pledged: Pledged) -> None:
+        pledged.split(Share(2000, "Phin"), Share(2000, "Amy"))
+        assert pledged.status(pledged.finn) == "pledged"
+        assert PaymentRequest.objects.get(pk=pledged.finn.pk).name == "Phin"
+        assert not Operation.objects.filter(payment__subject=pledged.finn.pk, kind="void").exists()
 
     @pytest.mark.rule("pledge.split_changes")
     def test_a_share_that_stays_the_same_keeps_its_pledge(self, pledged: Pledged) -> None:
