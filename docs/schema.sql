@@ -1023,6 +1023,7 @@ CREATE TABLE public.portal_outboundemail (
     next_try_at timestamp with time zone,
     tries smallint NOT NULL,
     sent_at timestamp with time zone,
+    dropped_at timestamp with time zone,
     merchant_id uuid,
     CONSTRAINT portal_outboundemail_tries_check CHECK ((tries >= 0))
 );
@@ -1822,6 +1823,8 @@ CREATE INDEX login_attempt_site ON public.portal_loginattempt USING btree (kind,
 CREATE INDEX movement_of_dispute ON public.payments_movement USING btree (dispute_id) WHERE (dispute_id IS NOT NULL);
 
 CREATE INDEX note_of_checkout ON public.portal_checkoutnote USING btree (checkout_uuid, created_at, id);
+
+CREATE INDEX notice_dropped ON public.portal_outboundemail USING btree (dropped_at) WHERE (dropped_at IS NOT NULL);
 
 CREATE INDEX notice_due ON public.portal_outboundemail USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 

@@ -10,10 +10,11 @@ from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
+from django.db.models import Q
 from django.http import HttpRequest
 from oauth2_provider.models import AccessToken
 
-from config.lib.admin import columns
+from config.lib.admin import columns, lists
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.money_columns import MoneyAdmin
 from portal import operator_changes
@@ -206,7 +207,10 @@ class TrialAdmin(ReadOnlyAdmin):
 class OutboundEmailAdmin(ReadOnlyAdmin):
     """Shows the kind of a mail. Its text is hidden, because it is private to the recipient."""
 
-    list_display = ("id", "merchant", "kind", "tries", "created_at", "next_try_at", "sent_at")
+    list_display = ("id", "merchant", "kind", "tries", "created_at", "next_try_at", "sent_at", "dropped_at")
+    list_filter = (
+        lists.state_filter({"waiting": Q(next_try_at__isnull=False), "dropped": Q(dropped_at__isnull=False)}),
+    )
     search_fields = ("id",)
     secret = ("facts", "text")
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 from django.db import close_old_connections
+from prometheus_client import Counter
 
 from config.lib import clock, failpoint
 from config.lib.bulkhead import Bulkhead
@@ -28,6 +29,9 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 log = structlog.get_logger("hosted_page.sms.sending")
 MAX_LATE_PER_RUN = 100
 RETRY_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is overloaded or unreachable
+OUTCOMES = Counter(
+    "checkout_sms", "Attempts to send a text: sent, refused, unreachable, unclear or late", ["outcome"]
+)
 _carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # queue=1, because only `stop` waits for a slot
 _is_stopped = threading.Event()
 
@@ -91,6 +95,7 @@ def send(message: SmsMessage) -> None:
     except Exception as error:  # unexpected errors too: the message might have been sent
         _record_failure(message, error)
     else:
+        OUTCOMES.labels("sent").inc()
         end_message(message, is_sent=True)
 
 
@@ -106,9 +111,11 @@ def _record_failure(message: SmsMessage, error: Exception) -> None:
         reason=reason,
     )
     if isinstance(error, NotAccepted):
+        OUTCOMES.labels("unreachable").inc()
         _retry_later(message)
     else:
         is_refused = isinstance(error, Refused)
+        OUTCOMES.labels("refused" if is_refused else "unclear").inc()
         end_message(
             message, is_sent=False, refusal=reason if is_refused else "", might_be_sent=not is_refused
         )
@@ -178,6 +185,7 @@ def end_late() -> None:
     """End the messages that were not sent in time, or whose process died after claiming them."""
     now = clock.now()
     for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:MAX_LATE_PER_RUN]:
+        OUTCOMES.labels("late").inc()
         if message.claimed_at is None:
             _end_unsent(message)
         else:

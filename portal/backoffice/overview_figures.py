@@ -5,7 +5,7 @@ Fewer than twenty statements read them, and each statement reads only open rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery, Value
@@ -19,6 +19,7 @@ from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Operation, Switch
 from portal.backoffice import ages, cases, frame, queues
 from portal.backoffice.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
+from portal.models import OutboundEmail
 from webhooks.models import Delivery, Endpoint, EventType
 
 MAX_LISTED = 50
@@ -87,6 +88,7 @@ class Board:
     cases: Sequence[cases.Case]
     failing: Sequence[tuple[Endpoint, str]]
     parked: int
+    dropped_mails: int  # given up in the last day
     replica: lag.ReplicaLag | None
     maximum: int = MAXIMUM
     late_after: str = LATE_AFTER
@@ -118,6 +120,7 @@ def read_board(request: HttpRequest | None = None) -> Board:
     """Return the current data of the overview, with the actions that the request's operator may take."""
     now = clock.now()
     unclear, open_cases = waiting_rows(now, request)
+    parked, dropped_mails = _count_failures(now)
     return Board(
         at=now,
         stops=list(Switch.objects.filter(is_stopped=True).select_related("merchant")),
@@ -126,7 +129,8 @@ def read_board(request: HttpRequest | None = None) -> Board:
         cases=open_cases,
         first_cases=cases.cases_in_full(open_cases, request),
         failing=_failing_endpoints(now),
-        parked=_parked_today(now),
+        parked=parked,
+        dropped_mails=dropped_mails,
         replica=lag.known_lag(),
     )
 
@@ -190,12 +194,19 @@ def _failing_endpoints(now: datetime) -> list[tuple[Endpoint, str]]:
     return [(row, ages.in_words(now - row.failing_since)) for row in rows[:MAX_LISTED] if row.failing_since]
 
 
-def _parked_today(now: datetime) -> int:
-    """Count the deliveries that were parked today and are not closed, without test events.
+def _count_failures(now: datetime) -> tuple[int, int]:
+    """Count the deliveries that were parked today and are not closed, and the mails dropped in the last day.
 
-    The query filters by all merchants, so that it can use an index that begins with the merchant.
+    Test events do not count. The query of deliveries filters by all merchants, so that it can use an index
+    that begins with the merchant. One statement counts both.
     """
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)
-    rows = rows.exclude(event_type=EventType.TEST)
-    return rows.filter(merchant__in=Merchant.objects.all())[:MAXIMUM].count()
+    parked = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)
+    parked = parked.exclude(event_type=EventType.TEST).filter(merchant__in=Merchant.objects.all())
+    dropped = OutboundEmail.objects.filter(dropped_at__gte=now - timedelta(days=1))
+    first, second = (
+        rows.order_by().values_list(Value(word))[:MAXIMUM]
+        for rows, word in ((parked, "parked"), (dropped, "mail"))
+    )
+    words = [word for (word,) in first.union(second, all=True)]
+    return words.count("parked"), words.count("mail")

@@ -30,14 +30,17 @@ BANK = "payments.providers.sandbox.tasks.send_notifications"
 
 # The maximum ages of rows that are not late.
 USUAL_PATIENCE = timedelta(seconds=5)  # a pump starts every second, or every three seconds at worst
-# Webhooks and mails wait for endpoints and mail servers that respond slowly.
-PACED_PATIENCE = timedelta(minutes=1)
+PACED_PATIENCE = timedelta(
+    minutes=1
+)  # webhooks and texts wait for endpoints and carriers that respond slowly
+MAIL_PATIENCE = timedelta(minutes=15)  # a mail server can ask to try again in some minutes (greylisting)
 REFUND_PATIENCE = timedelta(hours=24)  # a provider can need a day for a refund
 FINE, LATE = "fine", "late"
 LATE_AFTER = f"{USUAL_PATIENCE.seconds} s"
 LATE_MEANS = (
-    f"A job is late after {LATE_AFTER}. Other webhooks and mails are late after"
-    f" {ages.in_words(PACED_PATIENCE)}, refunds after {ages.in_words(REFUND_PATIENCE)}."
+    f"A job is late after {LATE_AFTER}. Other webhooks and texts are late after"
+    f" {ages.in_words(PACED_PATIENCE)}, mails after {ages.in_words(MAIL_PATIENCE)}, refunds after"
+    f" {ages.in_words(REFUND_PATIENCE)}."
 )
 
 Oldest = Callable[[datetime], datetime | None]
@@ -86,12 +89,12 @@ def _oldest_of(model: type[Model], column: str, **conditions: Any) -> Oldest:
 
 
 def _oldest_text(now: datetime) -> datetime | None:
-    """Return when the oldest SMS message became due.
+    """Return when the oldest SMS message that waits was created. Each failed attempt moves its `due_at` ahead.
 
     The primary is read, because messages with codes are not copied to replicas.
     """
     with replica.use_primary():
-        return _oldest_of(SmsMessage, "due_at", ended_at=None)(now)
+        return _oldest_of(SmsMessage, "created_at", ended_at=None, due_at__isnull=False)(now)
 
 
 def _oldest_refund(now: datetime) -> datetime | None:
@@ -127,8 +130,13 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
         PACED_PATIENCE,
         lambda now: health.oldest_due_of_all(now, is_urgent=False),
     ),
-    ("Texts to send", SMS_MESSAGES, USUAL_PATIENCE, _oldest_text),
-    ("Mails to send", MAILS, PACED_PATIENCE, _oldest_of(OutboundEmail, "next_try_at")),
+    ("Texts to send", SMS_MESSAGES, PACED_PATIENCE, _oldest_text),
+    (
+        "Mails to send",
+        MAILS,
+        MAIL_PATIENCE,
+        _oldest_of(OutboundEmail, "created_at", next_try_at__isnull=False),
+    ),
     ("Refunds to settle", FINISH_OPERATIONS, REFUND_PATIENCE, _oldest_refund),
     ("The bank’s notifications", BANK, USUAL_PATIENCE, _oldest_of(BankNotification, "due_at")),
 )

@@ -3,6 +3,7 @@
 Rule mail.outbox.
 """
 
+import smtplib
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from django.core.mail import EmailMessage
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
+from prometheus_client import Counter
 
 from checkout import refunds
 from checkout.models import Change, Checkout
@@ -33,7 +35,11 @@ log = structlog.get_logger("portal.mail.outbox")
 LEASE = timedelta(minutes=2)  # longer than we wait for any mail server
 MAX_TRIES = 10  # the last try is four hours after the first
 MAX_PER_RUN = 50
+PERMANENT = 500  # SMTP codes from this one on are permanent errors
 SEND_EMAILS = "portal.tasks.send_emails"
+OUTCOMES = Counter(
+    "checkout_mails", "Attempts to send a mail: sent, failed, or dropped after the last one", ["outcome"]
+)
 SERVER = Bulkhead(4, name="mail")  # maximum threads per process that a hanging mail server can block
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
@@ -144,16 +150,38 @@ def _send_mail(email: OutboundEmail) -> bool:
     except Exception as error:
         ids = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
         log.error("mail not sent", **ids, kind=email.kind, error=type(error).__name__)
-        if email.tries < MAX_TRIES:
-            email.next_try_at = clock.now() + timedelta(seconds=15 * 2**email.tries)
-            email.save(update_fields=["next_try_at"])
-            return False
-        message = None
-    email.next_try_at, email.sent_at = None, now if message else None
-    email.text = None
-    email.facts.pop("link", None)  # a link or code is stored no longer than needed
-    email.save(update_fields=["next_try_at", "sent_at", "text", "facts"])
+        _record_failure(email, error)
+        return False
+    if message is not None:
+        OUTCOMES.labels("sent").inc()
+        email.sent_at = now
+    _end_mail(email)
     return message is not None
+
+
+def _record_failure(email: OutboundEmail, error: Exception) -> None:
+    """Set the time of the next attempt, or drop the mail after the last one."""
+    if email.tries < MAX_TRIES and not _is_refused_for_good(error):
+        OUTCOMES.labels("failed").inc()
+        email.next_try_at = clock.now() + timedelta(seconds=15 * 2**email.tries)
+        email.save(update_fields=["next_try_at"])
+        return
+    OUTCOMES.labels("dropped").inc()
+    email.dropped_at = clock.now()
+    _end_mail(email)
+
+
+def _is_refused_for_good(error: Exception) -> bool:
+    """Return whether the mail server refused all recipients with a permanent error (5xx)."""
+    return isinstance(error, smtplib.SMTPRecipientsRefused) and all(
+        code >= PERMANENT for code, _ in error.recipients.values()
+    )
+
+
+def _end_mail(email: OutboundEmail) -> None:
+    email.next_try_at = email.text = None
+    email.facts.pop("link", None)  # a link or code is stored no longer than needed
+    email.save(update_fields=["next_try_at", "sent_at", "dropped_at", "text", "facts"])
 
 
 def _build_message(email: OutboundEmail) -> EmailMessage | None:

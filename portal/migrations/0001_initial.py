@@ -182,6 +182,7 @@ class Migration(migrations.Migration):
                 ('next_try_at', models.DateTimeField(blank=True, null=True)),
                 ('tries', models.PositiveSmallIntegerField(default=0)),
                 ('sent_at', models.DateTimeField(blank=True, null=True)),
+                ('dropped_at', models.DateTimeField(blank=True, help_text='When the service gave up, because the mail server did not accept it.', null=True)),
                 ('merchant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
         ),
@@ -255,6 +256,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='outboundemail',
             index=models.Index(models.F('next_try_at'), condition=models.Q(('next_try_at__isnull', False)), name='notice_due'),
+        ),
+        migrations.AddIndex(
+            model_name='outboundemail',
+            index=models.Index(models.F('dropped_at'), condition=models.Q(('dropped_at__isnull', False)), name='notice_dropped'),
         ),
         migrations.AddConstraint(
             model_name='outboundemail',

@@ -190,13 +190,19 @@ class OutboundEmail(models.Model):
     next_try_at = models.DateTimeField(null=True, blank=True)
     tries = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
+    dropped_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When the service gave up, because the mail server did not accept it.",
+    )
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint("merchant", "kind", "key", name="a_notice_is_sent_once")
         ]
         indexes: ClassVar = [
-            models.Index("next_try_at", name="notice_due", condition=Q(next_try_at__isnull=False))
+            models.Index("next_try_at", name="notice_due", condition=Q(next_try_at__isnull=False)),
+            models.Index("dropped_at", name="notice_dropped", condition=Q(dropped_at__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -100,6 +100,22 @@ SERIES: dict[str, Series] = {
         },
         360,
     ),
+    "TextsFail": Series(
+        {
+            'checkout_sms_total{outcome="unreachable"}': "0+1x40",
+            'checkout_sms_total{outcome="sent"}': "0 0 0 1x37",
+        },
+        {'checkout_sms_total{outcome="refused"}': "0+1x40", 'checkout_sms_total{outcome="sent"}': "0+2x40"},
+        240,
+    ),
+    "MailsFail": Series(
+        {'checkout_mails_total{outcome="failed"}': "0+1x80"},
+        {
+            'checkout_mails_total{outcome="dropped"}': "0 1x79",
+            'checkout_mails_total{outcome="sent"}': "0+1x80",
+        },
+        240,
+    ),
     "DeliveriesFail": Series(
         {
             'checkout_delivery_seconds_count{outcome="refused"}': "0+6x80",

@@ -22,7 +22,7 @@ from payments.discrepancies import kinds, reporting
 from payments.models import Merchant, Operation
 from portal.backoffice import ages, overview_figures, pumps, queues
 from portal.mail import outbox
-from portal.models import User
+from portal.models import OutboundEmail, User
 from tests import factories
 from tests.factories import make_late
 from tests.portal import people
@@ -99,6 +99,15 @@ class TestPage:
         assert "The provider reports a different amount" in page and "All merchants" in page
 
     @pytest.mark.rule("operator.page", "resend.closed")
+    def test_counts_the_mails_that_were_dropped_in_the_last_day(self, operator: Client) -> None:
+        assert "Dropped" not in operator.get(PAGE).content.decode()
+        for key, ago in (("1", 2), ("2", 3), ("3", 30)):
+            OutboundEmail.objects.create(kind="login", key=key, dropped_at=clock.now() - timedelta(hours=ago))
+        page = " ".join(operator.get(PAGE).content.decode().split())
+        assert "The mail server did not accept 2 mails of the last day, so they were not sent:" in page
+        dropped = operator.get("/admin/portal/outboundemail/?state=dropped").content.decode()
+        assert dropped.count("login") >= 3
+
     def test_does_not_count_closed_parked_deliveries(self) -> None:
         parked = emit(subscribe())
         now = clock.now()
@@ -193,7 +202,7 @@ class TestQueues:
             phone="+447700900123",
             subject=unpaid.pk,
             checkout_uuid=unpaid.pk,
-            created_at=clock.now(),
+            created_at=clock.now() - LONG_AGO,
             due_at=clock.now() - LONG_AGO,
             ends_at=clock.now() + LONG_AGO,
         )

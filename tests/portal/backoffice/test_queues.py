@@ -1,6 +1,15 @@
 """The work that waits for each pump, and when it is late."""
 
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from config.lib import clock
+from hosted_page.models import SmsMessage
+from payments.models import Merchant
 from portal.backoffice import ages, queues
+from portal.models import OutboundEmail
 
 
 def test_the_page_says_when_each_queue_is_late() -> None:
@@ -9,3 +18,23 @@ def test_the_page_says_when_each_queue_is_late() -> None:
         for row in queues.TABLE
     }
     assert all(f"after {words}" in queues.LATE_MEANS for words in said.values())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("title", ["Texts to send", "Mails to send"])
+def test_a_failed_attempt_does_not_make_the_oldest_row_younger(title: str, acme: Merchant) -> None:
+    now = clock.now()
+    OutboundEmail.objects.create(kind="login", key="1", next_try_at=now + timedelta(minutes=30))
+    OutboundEmail.objects.update(created_at=now - timedelta(minutes=40))
+    SmsMessage.objects.create(
+        kind="code",
+        merchant=acme,
+        checkout_uuid=uuid4(),
+        subject=uuid4(),
+        address_digest="",
+        created_at=now - timedelta(minutes=40),
+        due_at=now + timedelta(seconds=5),
+        ends_at=now + timedelta(minutes=5),
+    )
+    (queue,) = [queue for queue in queues.read_queues(now) if queue.title == title]
+    assert queue.since == now - timedelta(minutes=40) and queue.verdict == queues.LATE

@@ -1,4 +1,6 @@
 import re
+import smtplib
+from collections.abc import Callable
 from datetime import timedelta
 from unittest.mock import Mock
 
@@ -97,7 +99,35 @@ class TestSending:
         for _ in range(outbox.MAX_TRIES):
             OutboundEmail.objects.update(next_try_at=clock.now())
             outbox.send_due()
-        assert OutboundEmail.objects.get().next_try_at is None and OutboundEmail.objects.get().sent_at is None
+        dropped = OutboundEmail.objects.get()
+        assert dropped.next_try_at is None and dropped.sent_at is None and dropped.dropped_at
+
+    def test_is_dropped_at_once_if_the_mail_server_refuses_the_recipients_for_good(
+        self, owner: Membership, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stage.parked(owner.merchant)
+        trouble_mails.queue_trouble_mails(clock.now())
+        counts = {outcome: outbox.OUTCOMES.labels(outcome)._value.get() for outcome in ("failed", "dropped")}
+
+        def refuse(code: int) -> Callable[..., int]:
+            def send(*_: object) -> int:
+                raise smtplib.SMTPRecipientsRefused({"lea@acme.example": (code, b"no")})
+
+            return send
+
+        monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse(450))
+        outbox.send_due()
+        assert OutboundEmail.objects.get().dropped_at is None
+        OutboundEmail.objects.update(next_try_at=clock.now())
+        monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse(550))
+        outbox.send_due()
+        assert OutboundEmail.objects.get().dropped_at and OutboundEmail.objects.get().next_try_at is None
+        assert {
+            outcome: outbox.OUTCOMES.labels(outcome)._value.get() - was for outcome, was in counts.items()
+        } == {
+            "failed": 1,
+            "dropped": 1,
+        }
 
     def test_names_the_person_the_change_and_the_address(self, owner: Membership) -> None:
         client: Client = stage.browser(owner)
