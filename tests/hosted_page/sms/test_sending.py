@@ -141,8 +141,10 @@ class TestACode:
         SmsMessage.objects.update(due_at=timezone.now())
         send_all()
         assert len(carrier.sent) == 1 and rows()[0].sent_at is not None
-        assert attempts("unreachable")._value.get() == unreachable + 1
-        assert attempts("sent")._value.get() == sent + 1
+        assert [attempts(name)._value.get() for name in ("unreachable", "sent")] == [
+            unreachable + 1,
+            sent + 1,
+        ]
 
     @pytest.mark.rule("sms.doubt")
     @pytest.mark.parametrize(
