@@ -11,6 +11,7 @@ import structlog
 
 from config import version
 from config.lib import redaction
+from config.monitoring import database_errors
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
@@ -60,6 +61,7 @@ def _formatter_settings(in_words: bool) -> dict[str, Any]:
         "foreign_pre_chain": _SHARED,
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            database_errors.add_sqlstate,
             structlog.processors.format_exc_info,
             _replace_enum_members,
             redaction.redact,

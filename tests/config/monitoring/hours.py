@@ -100,6 +100,11 @@ SERIES: dict[str, Series] = {
         },
         360,
     ),
+    "WritesFail": Series(
+        {'checkout_database_errors_total{sqlstate="53100"}': "0 0 1x10"},
+        {'checkout_database_errors_total{sqlstate="40001"}': "0+1x20"},
+        75,
+    ),
     "TextsFail": Series(
         {
             'checkout_sms_total{outcome="unreachable"}': "0+1x40",

@@ -83,6 +83,17 @@ def close_the_database(world: World) -> None:
     world.open_database(False)
 
 
+def refuse_writes(world: World) -> None:
+    """Make the database accept only reads, and let a merchant create an order."""
+    world.set_read_only(True)
+    for _ in range(3):
+        world.call_in_parallel(1, "merchant/v1/checkouts")
+
+
+def accept_writes(world: World) -> None:
+    world.set_read_only(False)
+
+
 def open_the_database(world: World) -> None:
     world.open_database(True)
 
@@ -210,6 +221,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "beat gone": (kill("beat"), {"BeatGone"}, whole_again),
     "thread stands still": (stop_a_thread, {"WorkerStandsStill"}, whole_again),
     "database away": (close_the_database, {"DatabaseAway", "RequestsFail"}, open_the_database),
+    "database read-only": (refuse_writes, {"WritesFail"}, accept_writes),
     "database restored": (bring_another_server, {"Closed"}, repair),
     "pool full": (fill_the_pool, {"PoolFull", "RequestsSlow"}, let_callers_go),
     "bank silent": (silence_the_bank, {"ProviderSilent"}, repair_the_bank),

@@ -166,6 +166,12 @@ class World:
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'checkout'"
                 )
 
+    def set_read_only(self, is_read_only: bool) -> None:
+        """Let the database refuse every change, or accept changes again."""
+        with psycopg.connect(self.whole.engines.database_url, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {is_read_only}")
+            connection.execute("SELECT pg_reload_conf()")
+
     def end(self) -> None:
         self._is_over.set()
         for thread in self._threads:

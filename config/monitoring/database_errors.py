@@ -1,0 +1,34 @@
+"""The SQLSTATE of database errors, in the log and in the metrics.
+
+Each logged database error gets its code, such as 53100 for a full disk. Rules environment.logs,
+environment.alerts.
+"""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from prometheus_client import Counter
+
+MAX_CAUSES = 10  # exceptions in a chain that are looked at
+ERRORS = Counter("checkout_database_errors", "Logged errors of the database, by their SQLSTATE", ["sqlstate"])
+
+
+def add_sqlstate(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Add `sqlstate` to a line with a database error, and count the error. This is a processor of structlog."""
+    error = _logged_error(line.get("exc_info"))
+    for _ in range(MAX_CAUSES):
+        if error is None:
+            break
+        sqlstate = getattr(error, "sqlstate", None)
+        if isinstance(sqlstate, str):
+            ERRORS.labels(sqlstate).inc()
+            line["sqlstate"] = sqlstate
+            break
+        error = error.__cause__
+    return line
+
+
+def _logged_error(exc_info: Any) -> BaseException | None:
+    if isinstance(exc_info, tuple):
+        return exc_info[1] if len(exc_info) > 1 else None
+    return exc_info if isinstance(exc_info, BaseException) else None
