@@ -185,26 +185,15 @@ func catchUp() error {
 	}
 	sort.Slice(held, func(i, j int) bool { return held[i].CaptureBefore < held[j].CaptureBefore })
 	for _, one := range held {
-		if one.PendingOperation != "" || one.AuthorizedAt > ago(10*time.Second) {
-			continue // its webhook captures it
-		}
-		if err := capture(one.UUID, 8*time.Second); err != nil {
-			log.Print(err)
+		isAtWork := one.PendingOperation != "" || one.AuthorizedAt > ago(10*time.Second) // its webhook captures it
+		if !isAtWork {
+			capture(one.UUID, 8*time.Second) // if this fails, the next round tries again
 		}
 	}
 	for {
-		from := "updated_after=" + started
-		if stored, err := os.ReadFile("cursor"); err == nil {
-			from = "cursor=" + string(stored)
-		}
-		changed, next := list("?sort=updated_at&limit=200&" + from)
-		for _, one := range changed {
-			if one.Status != "captured" {
-				continue
-			}
-			if err := fulfil(one.UUID); err != nil {
-				return err
-			}
+		changed, next := list("?sort=updated_at&limit=200&" + position())
+		if err := fulfilCaptured(changed); err != nil {
+			return err
 		}
 		if next == "" {
 			return errors.New("no list of changes")
@@ -213,6 +202,25 @@ func catchUp() error {
 			return err
 		}
 	}
+}
+
+func position() string {
+	if cursor, err := os.ReadFile("cursor"); err == nil {
+		return "cursor=" + string(cursor)
+	}
+	return "updated_after=" + started
+}
+
+func fulfilCaptured(changed []checkout) error {
+	for _, one := range changed {
+		if one.Status != "captured" {
+			continue
+		}
+		if err := fulfil(one.UUID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // process returns an error if the event must be sent again. A webhook must be answered within 15 s.

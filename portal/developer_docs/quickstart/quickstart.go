@@ -40,8 +40,8 @@ func call(method, path, body string) (answer struct {
 
 func main() {
 	log.SetFlags(0) // no time before a message
-	needed := []string{"CHECKOUT_BASE_URL", "CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET"}
-	for _, name := range needed {
+	for _, name := range []string{"BASE_URL", "CLIENT_ID", "CLIENT_SECRET"} {
+		name = "CHECKOUT_" + name
 		if os.Getenv(name) == "" {
 			log.Fatalf("Set %s (see Quick start in the documentation).", name)
 		}
@@ -61,7 +61,8 @@ func main() {
 			"quantity": 1, "unit_price": 2250, "currency": "GBP"}],
 		"return_url": "https://shop.example/thanks",
 		"cancel_url": "https://shop.example/basket"}`
-	created := call("POST", "/api/merchant/v1/checkouts", fmt.Sprintf(order, orderID)).Data
+	order = fmt.Sprintf(order, orderID)
+	created := call("POST", "/api/merchant/v1/checkouts", order).Data
 	fmt.Println(created["status"], created["checkout_url"]) // send your customer there
 	checkout := fmt.Sprint("checkouts/", created["checkout_uuid"])
 	headers.Del("Idempotency-Key") // the calls below can be repeated without a key
