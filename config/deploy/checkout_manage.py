@@ -17,6 +17,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 VARIABLES = Path(os.environ.get("CHECKOUT_ENV", "/etc/checkout.env"))
 OWNER_VARIABLES_FILE = VARIABLES.with_name(f"{VARIABLES.stem}-owner.env")
 USER = os.environ.get("CHECKOUT_USER", "checkout")
+KEPT = ("PATH", "LANG", "TERM", "DJANGO_SUPERUSER_PASSWORD")  # variables of the shell that the command gets
 
 
 def read_variables(path: Path) -> dict[str, str]:
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> None:
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
     os.chdir(PROJECT)
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     command = [str(PROJECT / ".venv/bin/python"), "manage.py", *arguments]
     os.execve(command[0], command, kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables)  # noqa: S606 - no shell
 

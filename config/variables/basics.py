@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from config.variables import kinds
-from config.variables.kinds import whole
+from config.variables import value_types
+from config.variables.value_types import whole
 from config.variables.variable import Variable
 
 
@@ -15,7 +15,7 @@ class Basics:
     ENVIRONMENT: Annotated[
         str,
         Variable(
-            kinds.one_of("local", "sandbox", "production"),
+            value_types.one_of("local", "sandbox", "production"),
             "`local`, `sandbox` or `production`. It determines which values the other variables may have.",
             example="production",
         ),
@@ -23,7 +23,7 @@ class Basics:
     BASE_URL: Annotated[
         str,
         Variable(
-            kinds.url("http", "https", path="/?"),
+            value_types.url("http", "https", path="/?"),
             "The service's public https address. In `local`, a loopback address.",
             in_={"local": "http://127.0.0.1:8000"},
             example="https://checkout.example",
@@ -32,7 +32,7 @@ class Basics:
     CHECKOUT_PAGE_URL: Annotated[
         str,
         Variable(
-            kinds.url("http", "https", path="/pay"),
+            value_types.url("http", "https", path="/pay"),
             "The address of the hosted page, if it is on another host. Its path is `/pay`.",
             default="",
             shown_default="`BASE_URL`/pay",
@@ -40,7 +40,9 @@ class Basics:
     ]
     ALLOWED_HOSTS: Annotated[
         list[str],
-        Variable(kinds.HOSTS, "Further host names that requests may have, comma-separated.", default=[]),
+        Variable(
+            value_types.HOSTS, "Further host names that requests may have, comma-separated.", default=[]
+        ),
     ]
     TRUSTED_PROXY_COUNT: Annotated[
         int,
@@ -56,7 +58,7 @@ class Basics:
     SECRET_KEY: Annotated[
         str,
         Variable(
-            kinds.TEXT,
+            value_types.TEXT,
             "50 random characters or more. It signs cookies, cursors, mailed links, and opt-in links, which are "
             "valid for 90 days.",
             is_secret=True,
@@ -65,7 +67,7 @@ class Basics:
     SECRET_KEY_FALLBACKS: Annotated[
         list[str],
         Variable(
-            kinds.SECRETS,
+            value_types.SECRETS,
             "Former values of `SECRET_KEY`, comma-separated. Their signatures are still accepted. Remove a key "
             "after 90 days.",
             default=[],
@@ -75,7 +77,7 @@ class Basics:
     LOOKUP_KEY: Annotated[
         str,
         Variable(
-            kinds.TEXT,
+            value_types.TEXT,
             "The key of the digests with which the service looks up numbers, addresses and codes.",
             default="",
             shown_default="`SECRET_KEY`",
@@ -85,7 +87,7 @@ class Basics:
     LOOKUP_KEY_FALLBACKS: Annotated[
         list[str],
         Variable(
-            kinds.SECRETS,
+            value_types.SECRETS,
             "Former values of `LOOKUP_KEY`, comma-separated. The service still finds rows whose digests were "
             "computed with them.",
             default=[],
@@ -96,7 +98,7 @@ class Basics:
     FIELD_KEYS: Annotated[
         list[str],
         Variable(
-            kinds.FIELD_KEYS,
+            value_types.FIELD_KEYS,
             "Fernet keys, comma-separated, newest first. They encrypt signing secrets, pay links, opt-in "
             "addresses, personal events and second factors.",
             is_secret=True,
@@ -105,7 +107,7 @@ class Basics:
     DATABASE_URL: Annotated[
         dict[str, str],
         Variable(
-            kinds.DATABASE,
+            value_types.DATABASE,
             "The address of PostgreSQL 16 or newer. In production, a database on another machine needs "
             "`sslmode=verify-full`.",
             example="postgresql://checkout:password@database.example:5432/checkout?sslmode=verify-full",
@@ -115,7 +117,7 @@ class Basics:
     DATABASE_OWNER_URL: Annotated[
         dict[str, str],
         Variable(
-            kinds.DATABASE,
+            value_types.DATABASE,
             "Only for `migrate`: the role that owns the tables, if the role of `DATABASE_URL` does not. `migrate` "
             "creates the role of `DATABASE_URL` if it does not exist, and grants it its rights.",
             default={},
@@ -125,7 +127,7 @@ class Basics:
     DATABASE_REPLICA_URL: Annotated[
         dict[str, str],
         Variable(
-            kinds.DATABASE,
+            value_types.DATABASE,
             "A [replica](#a-replica) of `DATABASE_URL`, for pages that can be five seconds old.",
             default={},
             is_secret=True,
@@ -144,7 +146,7 @@ class Basics:
     DATABASE_PREPARE: Annotated[
         bool,
         Variable(
-            kinds.FLAG,
+            value_types.FLAG,
             "Whether PostgreSQL keeps the plans of statements with a connection, which halves its CPU. Set it to "
             "true, except behind a PgBouncer older than 1.22.",
             default=False,
@@ -154,7 +156,7 @@ class Basics:
     DATABASE_RESTORED: Annotated[
         str,
         Variable(
-            kinds.TEXT,
+            value_types.TEXT,
             "A word that you change after each restore of a storage snapshot, because the service cannot detect a "
             "restored snapshot. The service is then closed until the database is repaired.",
             default="",
@@ -163,7 +165,7 @@ class Basics:
     REDIS_URL: Annotated[
         str,
         Variable(
-            kinds.REDIS,
+            value_types.REDIS,
             "The address of Redis or Valkey: `redis://…`, `rediss://…?ssl_cert_reqs=required` or `unix://…`. It "
             "holds no important data.",
             example="rediss://redis.example:6379/0?ssl_cert_reqs=required",

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from config.variables import kinds
-from config.variables.kinds import whole
+from config.variables import value_types
+from config.variables.value_types import whole
 from config.variables.variable import SANDBOXES, Variable
 
 
@@ -98,7 +98,7 @@ class Operation:
     WEBHOOK_SOURCE_ADDRESSES: Annotated[
         list[str],
         Variable(
-            kinds.NETWORKS,
+            value_types.NETWORKS,
             "The IP addresses or networks from which [webhooks reach merchants](#webhooks), comma-separated. The "
             "documentation and `/api/delivery-addresses.json` publish them. If the variable is not set, both say "
             "that no addresses are published.",
@@ -132,7 +132,7 @@ class Operation:
     ERASURES_FILE: Annotated[
         str,
         Variable(
-            kinds.PATH,
+            value_types.PATH,
             "A file outside the database, on another machine's disk, that records each erasure on request. "
             "Production needs it. The units can write only under `/var/lib/checkout`, so mount that disk at "
             "`/var/lib/checkout/kept`, owned by `checkout`.",
@@ -143,23 +143,27 @@ class Operation:
     LIMIT_READS: Annotated[
         str,
         Variable(
-            kinds.RATE,
+            value_types.RATE,
             "The limit of reads for each API client. All clients of a merchant together have twice these limits.",
             default="100/second",
         ),
     ]
     LIMIT_CREATES: Annotated[
         str,
-        Variable(kinds.RATE, "The limit of creates and the like for each API client.", default="50/second"),
+        Variable(
+            value_types.RATE, "The limit of creates and the like for each API client.", default="50/second"
+        ),
     ]
     LIMIT_VERBS: Annotated[
         str,
-        Variable(kinds.RATE, "The limit of captures and cancels for each API client.", default="100/second"),
+        Variable(
+            value_types.RATE, "The limit of captures and cancels for each API client.", default="100/second"
+        ),
     ]
     LIMIT_TOKEN_FAILURES: Annotated[
         str,
         Variable(
-            kinds.RATE,
+            value_types.RATE,
             "The limit of refused token calls for each pair of client and address.",
             default="20/minute",
         ),
@@ -167,7 +171,7 @@ class Operation:
     LIMIT_URL_CHECKS: Annotated[
         str,
         Variable(
-            kinds.RATE,
+            value_types.RATE,
             "The limit of checks of webhook addresses for each merchant, because each check queries name servers.",
             default="30/minute",
         ),
@@ -175,7 +179,7 @@ class Operation:
     SECOND_FACTOR_REQUIRED: Annotated[
         bool,
         Variable(
-            kinds.FLAG,
+            value_types.FLAG,
             "Whether every person must have a second factor. It can be false only in `local`.",
             default=True,
             in_={"local": False},
@@ -184,18 +188,22 @@ class Operation:
     ]
     LIVE_PORTAL_URL: Annotated[
         str,
-        Variable(kinds.url("http", "https"), "In the sandbox: the address of the live portal.", default=""),
+        Variable(
+            value_types.url("http", "https"), "In the sandbox: the address of the live portal.", default=""
+        ),
     ]
     SANDBOX_PORTAL_URL: Annotated[
         str,
         Variable(
-            kinds.url("http", "https"), "In production: the address of the sandbox's portal.", default=""
+            value_types.url("http", "https"),
+            "In production: the address of the sandbox's portal.",
+            default="",
         ),
     ]
     METRICS_TOKEN: Annotated[
         str,
         Variable(
-            kinds.matching(r"\S+", "text without spaces"),
+            value_types.matching(r"\S+", "text without spaces"),
             "20 random characters or more. Only callers that send this token can read `/metrics`. If it is not "
             "set, no caller can.",
             default="",
@@ -205,7 +213,7 @@ class Operation:
     METRICS_DIR: Annotated[
         str,
         Variable(
-            kinds.PATH,
+            value_types.PATH,
             "The folder, in memory, for the counters of the web processes that were started together. It is "
             "emptied at each start.",
             default="",
@@ -215,19 +223,20 @@ class Operation:
     SENTRY_DSN: Annotated[
         str,
         Variable(
-            kinds.url("http", "https"),
+            value_types.url("http", "https"),
             "The address to which errors are reported.",
             default="",
             is_secret=True,
         ),
     ]
     OTEL_EXPORTER_OTLP_ENDPOINT: Annotated[
-        str, Variable(kinds.url("http", "https"), "The collector of traces, by OTLP over HTTP.", default="")
+        str,
+        Variable(value_types.url("http", "https"), "The collector of traces, by OTLP over HTTP.", default=""),
     ]
     PROBE_HOST: Annotated[
         str,
         Variable(
-            kinds.TEXT,
+            value_types.TEXT,
             "The address at which a worker or beat serves `/livez`, `/readyz` and `/metrics`.",
             default="127.0.0.1",
         ),
@@ -235,19 +244,21 @@ class Operation:
     PROBE_PORT: Annotated[
         int,
         Variable(
-            kinds.PORT,
+            value_types.PORT,
             "The port for these probes. 0: no probes. The systemd units set it.",
             default=0,
         ),
     ]
     SHOP_PORT: Annotated[
         int,
-        Variable(kinds.PORT, "Only in `local`: the port of the demo shop that `make run` starts.", default=0),
+        Variable(
+            value_types.PORT, "Only in `local`: the port of the demo shop that `make run` starts.", default=0
+        ),
     ]
     WEBHOOK_LOOPBACK: Annotated[
         bool,
         Variable(
-            kinds.FLAG,
+            value_types.FLAG,
             "Only in `local`: whether webhooks can be sent to this machine.",
             default=False,
             in_={"local": True},
@@ -257,6 +268,8 @@ class Operation:
     FAIL_POINTS: Annotated[
         str,
         Variable(
-            kinds.PATH, "Only in `local`: the folder where tests put the files of fail points.", default=""
+            value_types.PATH,
+            "Only in `local`: the folder where tests put the files of fail points.",
+            default="",
         ),
     ]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from config.variables import kinds
-from config.variables.kinds import whole
+from config.variables import value_types
+from config.variables.value_types import whole
 from config.variables.variable import SANDBOXES, Variable
 
 SANDBOX_PROVIDER = "payments.providers.sandbox.adapter.SandboxProvider"
@@ -20,7 +20,7 @@ class Partners:
     PROVIDER: Annotated[
         str,
         Variable(
-            kinds.CLASS_PATH,
+            value_types.CLASS_PATH,
             "The dotted path of the card provider's adapter. Production needs a real provider. For Stripe: "
             f"`{STRIPE_PROVIDER}`.",
             in_=dict.fromkeys(SANDBOXES, SANDBOX_PROVIDER),
@@ -30,7 +30,7 @@ class Partners:
     STRIPE_SECRET_KEY: Annotated[
         str,
         Variable(
-            kinds.matching(r"[sr]k_live_\w+", "a live key, which begins with sk_live_ or rk_live_"),
+            value_types.matching(r"[sr]k_live_\w+", "a live key, which begins with sk_live_ or rk_live_"),
             "The live secret key of the account at Stripe.",
             default="",
             is_secret=True,
@@ -39,7 +39,7 @@ class Partners:
     STRIPE_PUBLISHABLE_KEY: Annotated[
         str,
         Variable(
-            kinds.matching(r"pk_live_\w+", "a live key, which begins with pk_live_"),
+            value_types.matching(r"pk_live_\w+", "a live key, which begins with pk_live_"),
             "The live publishable key of the account at Stripe.",
             default="",
             is_secret=True,
@@ -48,7 +48,7 @@ class Partners:
     STRIPE_WEBHOOK_SECRET: Annotated[
         list[str],
         Variable(
-            kinds.listed(r"whsec_\w+", "signing secrets of webhook endpoints, which begin with whsec_"),
+            value_types.listed(r"whsec_\w+", "signing secrets of webhook endpoints, which begin with whsec_"),
             "The signing secrets of the webhook endpoints at Stripe, comma-separated.",
             default=[],
             is_secret=True,
@@ -57,7 +57,7 @@ class Partners:
     STRIPE_API: Annotated[
         str,
         Variable(
-            kinds.url("http", "https"),
+            value_types.url("http", "https"),
             "The address of Stripe's API.",
             default="https://api.stripe.com",
             shown_default="Stripe's own",
@@ -66,7 +66,7 @@ class Partners:
     STRIPE_SCRIPT: Annotated[
         str,
         Variable(
-            kinds.url("http", "https"),
+            value_types.url("http", "https"),
             "The address of Stripe's browser script.",
             default="https://js.stripe.com/endive/stripe.js",
             shown_default="Stripe's own",
@@ -75,7 +75,7 @@ class Partners:
     SMS_SENDER: Annotated[
         str,
         Variable(
-            kinds.CLASS_PATH,
+            value_types.CLASS_PATH,
             "The dotted path of the SMS sender. Production needs a real sender: "
             f"`{TWILIO_SMS_SENDER}` or `hosted_page.sms.senders.sns.SnsSender`. Amazon SNS uses the variables "
             "`AWS_DEFAULT_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or a role of the machine.",
@@ -86,7 +86,7 @@ class Partners:
     SMS_SENDER_IDS: Annotated[
         dict[str, str],
         Variable(
-            kinds.SENDER_IDS,
+            value_types.SENDER_IDS,
             "The sender that texts show, for each country of a number: `GB:Checkout,US:+15550100`.",
             default={},
         ),
@@ -94,18 +94,18 @@ class Partners:
     TWILIO_ACCOUNT_SID: Annotated[
         str,
         Variable(
-            kinds.matching("AC[0-9a-f]{32}", "AC and 32 hexadecimal digits"),
+            value_types.matching("AC[0-9a-f]{32}", "AC and 32 hexadecimal digits"),
             "The account at Twilio.",
             default="",
         ),
     ]
     TWILIO_AUTH_TOKEN: Annotated[
-        str, Variable(kinds.TEXT, "The token of the account at Twilio.", default="", is_secret=True)
+        str, Variable(value_types.TEXT, "The token of the account at Twilio.", default="", is_secret=True)
     ]
     TWILIO_FROM: Annotated[
         str,
         Variable(
-            kinds.matching(kinds.SENDER_ID, kinds.SENDER_WORDS),
+            value_types.matching(value_types.SENDER_ID, value_types.SENDER_WORDS),
             "The sender at Twilio: set this variable or `TWILIO_MESSAGING_SERVICE_SID`.",
             default="",
         ),
@@ -113,7 +113,7 @@ class Partners:
     TWILIO_MESSAGING_SERVICE_SID: Annotated[
         str,
         Variable(
-            kinds.matching("MG[0-9a-f]{32}", "MG and 32 hexadecimal digits"),
+            value_types.matching("MG[0-9a-f]{32}", "MG and 32 hexadecimal digits"),
             "The messaging service at Twilio.",
             default="",
         ),
@@ -121,7 +121,7 @@ class Partners:
     SMS_COUNTRIES: Annotated[
         list[str],
         Variable(
-            kinds.COUNTRIES,
+            value_types.COUNTRIES,
             "The countries to which texts are sent, as two letters each, comma-separated.",
             default=[],
             shown_default="all",
@@ -156,7 +156,7 @@ class Partners:
     EMAIL_HOST: Annotated[
         str,
         Variable(
-            kinds.TEXT,
+            value_types.TEXT,
             "The mail server, by SMTP. Unused in `local`.",
             default="localhost",
             example="smtp.example",
@@ -166,19 +166,21 @@ class Partners:
     EMAIL_USE_TLS: Annotated[
         bool,
         Variable(
-            kinds.FLAG, "Whether mails are sent with STARTTLS. It must be true in production.", default=True
+            value_types.FLAG,
+            "Whether mails are sent with STARTTLS. It must be true in production.",
+            default=True,
         ),
     ]
     EMAIL_HOST_USER: Annotated[
-        str, Variable(kinds.TEXT, "The user name for the mail server, if it needs a login.", default="")
+        str, Variable(value_types.TEXT, "The user name for the mail server, if it needs a login.", default="")
     ]
     EMAIL_HOST_PASSWORD: Annotated[
-        str, Variable(kinds.TEXT, "The password for the mail server.", default="", is_secret=True)
+        str, Variable(value_types.TEXT, "The password for the mail server.", default="", is_secret=True)
     ]
     DEFAULT_FROM_EMAIL: Annotated[
         str,
         Variable(
-            kinds.EMAIL,
+            value_types.EMAIL,
             "The sender of the service's mails.",
             default="checkout@localhost",
             example="checkout@checkout.example",
@@ -187,7 +189,7 @@ class Partners:
     OPERATORS: Annotated[
         list[str],
         Variable(
-            kinds.EMAILS,
+            value_types.EMAILS,
             "The recipients of mails about discrepancies, comma-separated. If it is empty, no such mails are sent.",
             default=[],
             in_={"local": ["operators@localhost"]},
@@ -197,7 +199,7 @@ class Partners:
     SUPPORT_EMAIL: Annotated[
         str,
         Variable(
-            kinds.EMAIL,
+            value_types.EMAIL,
             "The address to which merchants send their evidence in a dispute, for an operator who submits it to "
             "the provider.",
             default="",

@@ -26,7 +26,7 @@ def read(environ: Mapping[str, str]) -> Variables:
     """Return the values of the variables. Raises Refused with all problems. Rule environment.variables."""
     environment = environ.get("ENVIRONMENT", "")
     if environment not in {"local", "sandbox", "production"}:
-        words = TABLE["ENVIRONMENT"].kind.words
+        words = TABLE["ENVIRONMENT"].value_type.words
         raise Refused(
             [_not_valid("ENVIRONMENT", words, environment) if environment else _not_set("ENVIRONMENT")]
         )
@@ -64,13 +64,15 @@ def _read_one(name: str, raw: str, environment: str) -> Any:
             raise ValueError(_not_set(name))
         return default
     try:
-        return described.kind.parse(raw)
+        return described.value_type.parse(raw)
     except ValueError:
-        raise ValueError(_not_valid(name, described.kind.words, "" if described.is_secret else raw)) from None
+        raise ValueError(
+            _not_valid(name, described.value_type.words, "" if described.is_secret else raw)
+        ) from None
 
 
 def _not_set(name: str) -> str:
-    return f"Set {name}: it must be {TABLE[name].kind.words}."
+    return f"Set {name}: it must be {TABLE[name].value_type.words}."
 
 
 def _not_valid(name: str, words: str, raw: str) -> str:

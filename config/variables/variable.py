@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from config.variables.kinds import Kind
+from config.variables.value_types import ValueType
 
 MISSING = object()
 SANDBOXES = ("local", "sandbox")
@@ -20,7 +20,7 @@ class Variable:
     printed.
     """
 
-    kind: Kind[Any]
+    value_type: ValueType[Any]
     means: str
     default: Any = MISSING
     in_: Mapping[str, Any] = field(default_factory=dict)

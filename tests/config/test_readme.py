@@ -9,7 +9,7 @@ from payments.providers.stripe import books
 from tests.config import starting
 from tests.house import house
 
-README, OPERATE = Path("README.md").read_text(), Path("docs/operate.md").read_text()
+README = Path("README.md").read_text()
 
 
 def test_the_state_diagram_matches_the_table() -> None:
@@ -21,16 +21,6 @@ def test_the_state_diagram_matches_the_table() -> None:
 
 def test_every_test_card_is_listed() -> None:
     assert [card.spaced for card in CARDS.values() if card.spaced not in README] == []
-
-
-def test_every_setting_is_listed() -> None:
-    read = Path("config/settings.py").read_text().split("env.")[1:]
-    names = {
-        part.split('"')[1]
-        for part in read
-        if part.split("(")[0] in {"text", "words", "integer", "boolean", "choice", "database"}
-    }
-    assert names and {name for name in names if f"`{name}`" not in OPERATE} == set()
 
 
 class TestTakeRealMoney:

@@ -68,7 +68,7 @@ SHOWN_BY = {
     "config/lib/web/bodies.py": "journeys/test_bodies.py",
     "config/variables/basics.py": "config/variables/test_reading.py",
     "config/variables/checks.py": "config/variables/test_reading.py",
-    "config/variables/kinds.py": "config/variables/test_reading.py",
+    "config/variables/value_types.py": "config/variables/test_reading.py",
     "config/variables/operation.py": "config/variables/test_reading.py",
     "config/variables/partners.py": "config/variables/test_reading.py",
     "config/local/children.py": "config/local/test_engines.py",

@@ -78,7 +78,9 @@ class TestCompose:
         """Production refuses unencrypted connections over a network."""
         for part in (*package.PARTS, "migrate"):
             variables = package.compose()["services"][part]["environment"]
-            values = {name: TABLE[name].kind.parse(variables[name]) for name in ("DATABASE_URL", "REDIS_URL")}
+            values = {
+                name: TABLE[name].value_type.parse(variables[name]) for name in ("DATABASE_URL", "REDIS_URL")
+            }
             assert checks.is_protected(values["DATABASE_URL"]) and values["REDIS_URL"].startswith(
                 "unix:///run/"
             )

@@ -92,7 +92,7 @@ class TestStartUp:
     @pytest.mark.parametrize("mix", [SANDBOX, PRODUCTION], ids=["sandbox", "production"])
     def test_refuses_fail_points_outside_local_mode(self, mix: dict[str, str]) -> None:
         reason = refusal(mix | {"FAIL_POINTS": "/tmp/points"})
-        assert "FAIL_POINTS is for tests on one machine" in reason
+        assert "FAIL_POINTS is only for local. Remove it." in reason
 
     def test_accepts_fail_points_in_local_mode(self) -> None:
         assert refusal({"ENVIRONMENT": "local", "FAIL_POINTS": "/tmp/points"}) == ""

@@ -183,7 +183,7 @@ def test_defaults_fit_their_own_kind() -> None:
     read = reading.read(LOCAL)
     for name, described in TABLE.items():
         if isinstance(described.default, int | str) and described.default != "":
-            assert described.kind.parse(str(described.default).lower()) == described.default, name
+            assert described.value_type.parse(str(described.default).lower()) == described.default, name
     assert isinstance(read, Variables)
 
 

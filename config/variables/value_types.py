@@ -1,4 +1,4 @@
-"""The kinds of environment variables: how the text of a variable becomes a value, and which texts are valid."""
+"""The types of environment variables: how a text becomes a value, and which texts are valid."""
 
 import re
 from collections.abc import Callable
@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T]):
-    """A kind of variable. `words` completes the sentence "NAME must be …".
+class ValueType(Generic[T]):
+    """A type of variable. `words` completes the sentence "NAME must be …".
 
     `parse` returns the value of a text that is not empty. It raises ValueError if the text is invalid.
     """
@@ -25,34 +25,34 @@ class Kind(Generic[T]):
     parse: Callable[[str], T]
 
 
-def whole(least: int, most: int) -> Kind[int]:
-    """Return the kind of whole numbers between two bounds, both included."""
+def whole(least: int, most: int) -> ValueType[int]:
+    """Return the type of whole numbers between two bounds, both included."""
 
     def parse(raw: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,12}", raw) or not least <= int(raw) <= most:
             raise ValueError
         return int(raw)
 
-    return Kind(f"a whole number from {least} to {most}", parse)
+    return ValueType(f"a whole number from {least} to {most}", parse)
 
 
-def matching(pattern: str, words: str) -> Kind[str]:
-    """Return the kind of texts that match a regular expression as a whole."""
+def matching(pattern: str, words: str) -> ValueType[str]:
+    """Return the type of texts that match a regular expression as a whole."""
 
     def parse(raw: str) -> str:
         if not re.fullmatch(pattern, raw, re.ASCII):
             raise ValueError
         return raw
 
-    return Kind(words, parse)
+    return ValueType(words, parse)
 
 
-def one_of(*choices: str) -> Kind[str]:
+def one_of(*choices: str) -> ValueType[str]:
     return matching("|".join(map(re.escape, choices)), f"one of {', '.join(sorted(choices))}")
 
 
-def listed(pattern: str, words: str) -> Kind[list[str]]:
-    """Return the kind of comma-separated texts that each match a regular expression as a whole."""
+def listed(pattern: str, words: str) -> ValueType[list[str]]:
+    """Return the type of comma-separated texts that each match a regular expression as a whole."""
 
     def parse(raw: str) -> list[str]:
         parts = split(raw)
@@ -60,11 +60,11 @@ def listed(pattern: str, words: str) -> Kind[list[str]]:
             raise ValueError
         return parts
 
-    return Kind(f"{words}, comma-separated", parse)
+    return ValueType(f"{words}, comma-separated", parse)
 
 
-def url(*schemes: str, path: str = "[^?#]*") -> Kind[str]:
-    """Return the kind of URLs with one of these schemes. The value has no slash at its end."""
+def url(*schemes: str, path: str = "[^?#]*") -> ValueType[str]:
+    """Return the type of URLs with one of these schemes. The value has no slash at its end."""
 
     def parse(raw: str) -> str:
         parts = urlsplit(raw)
@@ -75,7 +75,7 @@ def url(*schemes: str, path: str = "[^?#]*") -> Kind[str]:
             raise ValueError
         return raw.rstrip("/")
 
-    return Kind(f"an address such as {schemes[-1]}://host.example", parse)
+    return ValueType(f"an address such as {schemes[-1]}://host.example", parse)
 
 
 def split(raw: str) -> list[str]:
@@ -141,7 +141,7 @@ def _redis(raw: str) -> str:
 SENDER_ID = r"\+[1-9][0-9]{6,14}|[0-9]{3,8}|(?=.*[A-Za-z])[A-Za-z0-9-]{1,11}"
 SENDER_WORDS = "a number such as +15550100, or 1 to 11 letters, digits and dashes"
 TEXT = matching(r"[^\x00-\x1f\x7f]+", "text in one line")
-FLAG: Kind[bool] = Kind("true or false", _flag)
+FLAG: ValueType[bool] = ValueType("true or false", _flag)
 PORT = whole(0, 65535)
 RATE = matching(r"[1-9][0-9]{0,5}/(second|minute|hour|day)", "a limit such as 100/second or 30/minute")
 CLASS_PATH = matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", "the dotted path of a class")
@@ -150,17 +150,19 @@ EMAIL = matching(r"[^@\s,]+@[^@\s,]+", "an e-mail address")
 EMAILS = listed(r"[^@\s,]+@[^@\s,]+", "e-mail addresses")
 SECRETS = listed(r"\S+", "keys without spaces")
 HOSTS = listed(r"\*|\.?[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]", "host names")
-NETWORKS: Kind[list[str]] = Kind(
+NETWORKS: ValueType[list[str]] = ValueType(
     "IP addresses or networks such as 203.0.113.7 or 2001:db8::/48, comma-separated", _networks
 )
-COUNTRIES: Kind[list[str]] = Kind("countries' two letters, such as GB, comma-separated", _countries)
-SENDER_IDS: Kind[dict[str, str]] = Kind(
+COUNTRIES: ValueType[list[str]] = ValueType("countries' two letters, such as GB, comma-separated", _countries)
+SENDER_IDS: ValueType[dict[str, str]] = ValueType(
     "pairs of a country's two letters and a sender, such as GB:Checkout,US:+15550100, each country once. "
     f"A sender is {SENDER_WORDS}",
     _sender_ids,
 )
-FIELD_KEYS: Kind[list[str]] = Kind(
+FIELD_KEYS: ValueType[list[str]] = ValueType(
     "Fernet keys, comma-separated, newest first: 32 random bytes each, in URL-safe base64", _field_keys
 )
-DATABASE: Kind[dict[str, Any]] = Kind("an address such as postgresql://user@host.example/checkout", _database)
-REDIS: Kind[str] = Kind("an address that begins with redis://, rediss:// or unix:///", _redis)
+DATABASE: ValueType[dict[str, Any]] = ValueType(
+    "an address such as postgresql://user@host.example/checkout", _database
+)
+REDIS: ValueType[str] = ValueType("an address that begins with redis://, rediss:// or unix:///", _redis)
