@@ -189,7 +189,10 @@ def _pool(made: Installation, sockets: Path, port: str, password: str, stack: co
 
 def _is_ready(made: Installation) -> bool:
     with contextlib.suppress(requests.RequestException):
-        return get(made, "/readyz").status_code == 200
+        is_there = (
+            requests.get(f"http://127.0.0.1:{made.variables['PORT']}/readyz", timeout=20).status_code == 200
+        )
+        return is_there and get(made, "/livez").status_code == 200
     return False
 
 

@@ -183,7 +183,7 @@ class TestInstallation:
                 plain = stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
                 caller = stack.enter_context(trusting.wrap_socket(plain, server_hostname=host))
                 caller.sendall(head.encode() + body[:1])
-            assert get(whole, "/readyz").status_code == 200
+            assert get(whole, "/api/docs").status_code == 200
             assert connections(int(whole.variables["PORT"])) <= IDLE_CONNECTIONS + 1
             caller.sendall(body[1:])
             assert caller.recv(100).startswith(b"HTTP/1.1 401 ")
