@@ -9,6 +9,7 @@ import threading
 import time
 
 import structlog
+from gunicorn import systemd
 
 from config.lib.process import sampling
 
@@ -65,3 +66,13 @@ def exit_if_stuck() -> None:
     if still:
         log.critical("stands still and ends", threads=still)
         os._exit(70)
+
+
+@sampling.every_second
+def ping_watchdog() -> None:
+    """Tell systemd that this process is alive, unless a thread is stuck.
+
+    A frozen process does not get here, so systemd restarts it after WatchdogSec. Without systemd, do nothing.
+    """
+    if "WATCHDOG_USEC" in os.environ and not stuck_threads():
+        systemd.sd_notify("WATCHDOG=1", log)

@@ -145,7 +145,7 @@ def test_the_next_version_is_installed_next_to_the_current_one_and_runs(tmp_path
         "/srv/": f"{tmp_path}/",
         "<where you have it from>": str(package.ROOT),
         "make install static": f"ln -s {package.ROOT}/.venv .venv && make static",
-        "https://pay.example": f"http://127.0.0.1:{port}",
+        "http://127.0.0.1:8000": f"http://127.0.0.1:{port}",
     }.items():
         assert there in commands
         commands = commands.replace(there, here)

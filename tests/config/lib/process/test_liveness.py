@@ -1,9 +1,11 @@
 """If a thread is stuck for a minute, the probe names it. After two minutes, its process ends."""
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +77,23 @@ def test_a_thread_that_ends_is_not_watched_any_more(clock: Clock) -> None:
 def test_a_thread_that_is_not_watched_is_ignored(clock: Clock) -> None:
     threading.Thread(target=liveness.record_sign, name="another").start()
     assert liveness.sign_ages() == {}
+
+
+def test_systemd_gets_a_sign_of_life_only_while_no_thread_is_stuck(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(0.2)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        liveness.ping_watchdog()
+        with pytest.raises(TimeoutError):
+            systemd.recv(100)  # the unit has no WatchdogSec
+        monkeypatch.setenv("WATCHDOG_USEC", "60000000")
+        liveness.watch("ticker 0")
+        liveness.ping_watchdog()
+        assert systemd.recv(100) == b"WATCHDOG=1"
+        clock.pass_by(61)
+        liveness.ping_watchdog()
+        with pytest.raises(TimeoutError):
+            systemd.recv(100)
