@@ -70,9 +70,9 @@ def exit_if_stuck() -> None:
 
 @sampling.every_second
 def ping_watchdog() -> None:
-    """Tell systemd that this process is alive, unless a thread is stuck.
+    """Send a sign of life to systemd, unless a thread is stuck or the unit has no WatchdogSec.
 
-    A frozen process does not get here, so systemd restarts it after WatchdogSec. Without systemd, do nothing.
+    A frozen process does not get here, so systemd restarts it after WatchdogSec.
     """
     if "WATCHDOG_USEC" in os.environ and not stuck_threads():
         systemd.sd_notify("WATCHDOG=1", log)

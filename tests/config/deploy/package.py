@@ -29,6 +29,16 @@ def compose() -> dict[str, Any]:
     return found
 
 
+def our_services() -> dict[str, Any]:
+    """Return the services of compose.yaml that run our image, by name."""
+    services: dict[str, Any] = compose()["services"]
+    return {
+        name: each
+        for name, each in services.items()
+        if each["image"].startswith("merchant-checkout-service:")
+    }
+
+
 def command(part: str) -> list[str]:
     """Return the command that starts one of our containers."""
     words: list[str] = compose()["services"][part].get("command") or json.loads(arguments_of("CMD")[-1])

@@ -50,18 +50,21 @@ class TestImage:
 
 class TestCompose:
     def test_sets_only_documented_variables(self) -> None:
-        ours = [service for service in package.compose()["services"].values() if service.get("build")]
+        ours = package.our_services()
         assert len(ours) == 4
         known = variables_of_operators()
         assert len(known) > 40
-        for service in ours:
+        for service in ours.values():
             # compose.yaml clears POSTGRES_PASSWORD. Only migrate gets this password, in its URL.
             assert set(service["environment"]) - {"POSTGRES_PASSWORD"} <= known
 
     def test_makes_our_containers_read_only(self) -> None:
-        for name, service in package.compose()["services"].items():
-            if service.get("build"):
-                assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        for name, service in package.our_services().items():
+            assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+
+    def test_builds_the_image_once(self) -> None:
+        """If several services build the same image at the same time, Compose fails with "already exists"."""
+        assert [name for name, service in package.our_services().items() if "build" in service] == ["web"]
 
     def test_stores_erasures_in_a_folder_that_its_user_can_write(self, tmp_path: Path) -> None:
         make_env.write(tmp_path, "pay.shop.example")
