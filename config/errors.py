@@ -118,7 +118,11 @@ ERRORS: dict[str, Error] = {
     "partial_refund_not_supported": Error(
         422, "The amount is not the checkout's. Leave `amount` out to refund the full amount."
     ),
-    "idempotency_key_reused": Error(422, "This Idempotency-Key was used for another request. Use a new key."),
+    "idempotency_key_reused": Error(
+        422,
+        "This Idempotency-Key was used for another request. To repeat a request, send the same body. For a new "
+        "request, use a new key.",
+    ),
     "rate_limited": Error(429, "Too many requests. Try again after Retry-After seconds.", 1),
     "internal_error": Error(500, "An error occurred on our side. Send the request_id to support."),
     "provider_error": Error(

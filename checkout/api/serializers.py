@@ -155,7 +155,7 @@ class ItemIn(fields.Body):
     item_ref = fields.Text(help_text="Your own reference for the line.")
     name = fields.Text(help_text="The name that the customer sees.")
     quantity = fields.Integer(minimum=1, maximum=10_000, help_text="The number of units.")
-    unit_price = fields.Integer(
+    unit_price = fields.MinorUnits(
         minimum=-MAXIMUM,
         maximum=MAXIMUM,
         help_text="The price of one unit, in minor units. Only a `discount` line has a negative price.",
@@ -247,7 +247,7 @@ class CheckoutIn(fields.Body):
     """Request to create a checkout (rules create.*). Its context holds the `merchant`."""
 
     merchant_order_id = fields.Text(help_text="Your own reference for the order. It need not be unique.")
-    total_amount = fields.Integer(
+    total_amount = fields.MinorUnits(
         minimum=1,
         maximum=MAXIMUM,
         help_text="The sum of all items in minor units. In some currencies, a card can be charged only a "
@@ -328,7 +328,7 @@ def _is_current_currency(currency: Any) -> bool:
     return isinstance(currency, str) and currency in money.currencies()
 
 
-class FullAmount(fields.Integer):
+class FullAmount(fields.MinorUnits):
     """The checkout's amount. Capture and refund refuse other integers (rules capture.full, refund.full)."""
 
     def check(self, number: int) -> None:

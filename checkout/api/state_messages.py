@@ -2,7 +2,7 @@
 
 from checkout.states import Status
 
-_NEVER_TAKEN = "The hold of this checkout has ended, and no money was taken."
+_NEVER_TAKEN = "This checkout was cancelled, or its hold has ended. No money was taken."
 _NEVER_PAID = "This checkout expired or was cancelled before it was paid."
 # The messages of an error code, by the checkout's status. For other statuses, the error table's message fits.
 MESSAGES: dict[str, dict[str, str]] = {

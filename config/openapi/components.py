@@ -16,12 +16,12 @@ HEADERS: Schema = {
     },
     "X-Ignored-Fields": {
         "description": "The fields of the body that the API does not know, by their paths, separated by commas. "
-        "The header is sent only in a test environment, and names at most 10 fields.",
+        "The header is sent only in the sandbox, and names at most 10 fields.",
         "schema": {"type": "string"},
     },
     "X-Suggested-Fields": {
         "description": "The fields in `X-Ignored-Fields` that are similar to a field of the call, each with that "
-        "field, such as `custmer=customer`. The header is sent only in a test environment.",
+        "field, such as `custmer=customer`. The header is sent only in the sandbox.",
         "schema": {"type": "string"},
     },
     "Idempotent-Replay": {

@@ -29,7 +29,7 @@ class ShareIn(fields.Body):
     """A share: the mate's name and the amount."""
 
     name = fields.Text(default="", maximum=60, help_text="The mate's name, as the lead would write it.")
-    amount = fields.Integer(
+    amount = fields.MinorUnits(
         minimum=1, maximum=money.MAXIMUM, help_text="The amount of the share in minor units."
     )
 

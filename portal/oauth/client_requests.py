@@ -98,10 +98,10 @@ def invalid_client() -> HttpResponse:
     It is the same for an unknown client and for a wrong secret, so that it does not reveal whether a client
     exists.
     """
-    here, other = ("test", "live") if settings.SANDBOX else ("live", "test")
+    here, other = ("sandbox", "live environment") if settings.SANDBOX else ("live environment", "sandbox")
     words = (
         "No client has this client_id and client_secret, or it is revoked. Copy both from the portal, under Keys. "
-        f"This is the {here} environment: the {other} environment has other credentials and another base address."
+        f"This is the {here}: the {other} has other credentials and another base address."
     )
     return refusal("invalid_client", 401, words, WWW_Authenticate='Basic realm="token"')
 
@@ -171,6 +171,8 @@ def _read_body(request: HttpRequest, names: Sequence[str]) -> dict[str, Any]:
 def _single_values(request: HttpRequest) -> dict[str, Any]:
     if any(len(values) > 1 for _, values in request.POST.lists()):
         raise InvalidRequest("A parameter is repeated. Send each of them once.")
+    if any(name.lstrip().startswith("{") for name in request.POST):
+        raise InvalidRequest("The body looks like JSON. Send it with Content-Type: application/json.")
     return dict(request.POST.items())
 
 

@@ -25,6 +25,11 @@ class TestTotalAmount:
         refuse_item(api, "quantity", quantity=value)
         refuse_item(api, "unit_price", unit_price=value)
 
+    def test_with_decimals_is_refused_with_the_unit(self, api: Api) -> None:
+        error = refuse(api, "total_amount", total_amount=56.00)
+        assert "Must be an integer in minor units" in error["message"]
+        assert "5600 is £56.00" in error["message"]
+
     @pytest.mark.parametrize("quantity", [0, -1, 10_001])
     def test_counts_one_to_ten_thousand_pieces(self, api: Api, quantity: int) -> None:
         refuse_item(api, "quantity", quantity=quantity)

@@ -97,6 +97,7 @@ class Integer(Field[int, Any, int, Any]):
     """A JSON integer from `minimum` to `maximum`. Refuses `10.0`, `"10"` and `true` (rule api.integers)."""
 
     default_error_messages = ERROR_TEXTS
+    not_integer = "Must be an integer without quotes or decimals."
 
     def __init__(self, *, minimum: int, maximum: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -104,7 +105,7 @@ class Integer(Field[int, Any, int, Any]):
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
-            raise ValidationError("Must be an integer without quotes or decimals.")
+            raise ValidationError(self.not_integer)
         self.check(data)
         return data
 
@@ -118,6 +119,12 @@ class Integer(Field[int, Any, int, Any]):
 
     def schema(self) -> Schema:
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+
+
+class MinorUnits(Integer):
+    """An amount of money in minor units. The error for `56.00` says what the unit is."""
+
+    not_integer = "Must be an integer in minor units, without quotes or decimals: 5600 is £56.00."
 
 
 class Currency(Text):

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("api.conflict")]
         ("refunded", "capture", "cannot be captured again"),
         ("created", "refund", "Cancel it instead"),
         ("authorized", "refund", "Cancel it instead"),
-        ("voided", "refund", "no money was taken"),
+        ("voided", "refund", "No money was taken"),
         ("captured", "pay", "already paid and captured"),
         ("authorized", "pay", "Capture or cancel it"),
         ("expired", "pay", "Create a new one"),

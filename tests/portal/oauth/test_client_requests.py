@@ -127,11 +127,11 @@ class TestTokenEndpoint:
         [
             (
                 {"client_secret": "wrong"},
-                "This is the test environment: the live environment has other credentials",
+                "This is the sandbox: the live environment has other credentials",
             ),
             (
                 {"client_id": "client_unknown"},
-                "This is the test environment: the live environment has other credentials",
+                "This is the sandbox: the live environment has other credentials",
             ),
             ({"scope": "everything"}, "Ask for some of checkouts:read, checkouts:write"),
             ({"grant_type": "password"}, "Send grant_type client_credentials"),
@@ -152,6 +152,13 @@ class TestTokenEndpoint:
         answer = caller.ask(client_secret="wrong")
         refused_token(answer, 429, "rate_limited")
         assert answer["Retry-After"] == "60" and "wait a minute" in answer.json()["error_description"]
+
+    def test_says_if_a_form_holds_json(self, caller: TokenCaller) -> None:
+        """`curl --data '{…}'` and Ruby's `Net::HTTP.post` call a JSON body a form."""
+        answer = caller.send(b'{"grant_type": "client_credentials"}', FORM)
+        refused_token(answer, 400, "invalid_request")
+        words = "The body looks like JSON. Send it with Content-Type: application/json."
+        assert answer.json()["error_description"] == words
 
     def test_treats_a_missing_body_as_an_empty_object(self, caller: TokenCaller) -> None:
         for content_type in (JSON, FORM, "text/plain", ""):
