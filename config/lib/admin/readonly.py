@@ -5,11 +5,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup, DisallowedModelAdminToField
 from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db import transaction
 from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet, UUIDField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from config.lib.admin import columns, lists, panels, titles
@@ -140,7 +142,15 @@ class OperatorAdmin(admin.ModelAdmin):
 
     @replica.readable
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        return super().changelist_view(request, extra_context)
+        try:
+            return super().changelist_view(request, extra_context)
+        except (DisallowedModelAdminLookup, DisallowedModelAdminToField):
+            return self._show_wrong_filter(request)
+
+    def _show_wrong_filter(self, request: HttpRequest) -> HttpResponse:
+        """Return the page for an address with a filter that the list does not have."""
+        context = {**self.admin_site.each_context(request), "opts": self.opts, "title": "No such filter"}
+        return TemplateResponse(request, "admin/wrong_filter.html", context, status=400)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         found = super().get_changelist_instance(request)

@@ -131,3 +131,11 @@ def test_a_refusal_names_whom_an_operator_can_ask(client: Client) -> None:
     assert (
         "Your account cannot do this. Ask an administrator." in page and "owner of your account" not in page
     )
+
+
+@pytest.mark.parametrize("query", ["merchant__name=x", "_to_field=amount"])
+def test_a_wrong_filter_is_explained_in_the_frame(operator: Client, query: str) -> None:
+    answer = operator.get(f"/admin/payments/payment/?{query}")
+    page = answer.content.decode()
+    assert answer.status_code == 400 and "<h1>No such filter</h1>" in page and 'id="side-nav"' in page
+    assert 'href="/admin/payments/payment/">Clear the filters</a>' in page and "cut off" not in page
