@@ -9,6 +9,7 @@ from payments import operation_queue
 from payments.models import Discrepancy, Operation, Payment
 from portal import badges
 from portal.badges import Badge
+from portal.models import OutboundEmail
 
 State = Operation.State
 VOIDED_BECAUSE: dict[str, str] = {
@@ -55,6 +56,10 @@ ACTIVE = Badge("done", "check", "Active")
 DISABLED = Badge("void", "slash", "Disabled")
 VALID = Badge("done", "check", "Valid")
 REVOKED = Badge("void", "slash", "Revoked")
+EMAIL_WAITING = Badge("still", "clock", "Waiting")
+EMAIL_SENT = Badge("done", "check", "Sent")
+EMAIL_DROPPED = Badge("stop", "alert", "Dropped")
+EMAIL_NOT_NEEDED = Badge("void", "slash", "Not needed")
 
 
 def of_checkout(checkout: Checkout) -> Badge:
@@ -66,6 +71,15 @@ def of_checkout(checkout: Checkout) -> Badge:
 def of_operation(operation: Operation) -> Badge:
     """Return the badge of an operation's state. A settled refund that was returned has its own badge."""
     return RETURNED if outstanding_refund.was_returned(operation) else OPERATION[operation.state]
+
+
+def of_email(email: OutboundEmail) -> Badge:
+    """Return the badge of an e-mail in the outbox."""
+    if email.sent_at is not None:
+        return EMAIL_SENT
+    if email.dropped_at is not None:
+        return EMAIL_DROPPED
+    return EMAIL_WAITING if email.next_try_at is not None else EMAIL_NOT_NEEDED
 
 
 def of_merchant(merchant: Any) -> Badge:

@@ -46,6 +46,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("API clients", "portal.apiclient"),
         ("Audit entries", "portal.auditentry"),
         ("Texts", "hosted_page.smsmessage"),
+        ("Emails", "portal.outboundemail"),
         ("Opt-ins", "hosted_page.optin"),
     ),
     "Security": (("CSP reports", "hosted_page.cspreport"),),
@@ -53,10 +54,16 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
 MENU = (
     ("checkout.checkout", "payments.payment", "checkout.refund", "payments.dispute", "payments.discrepancy"),
     ("payments.merchant", "payments.switch", "portal.user"),
-    ("webhooks.event", "webhooks.delivery", "hosted_page.smsmessage"),
+    ("webhooks.event", "webhooks.delivery", "hosted_page.smsmessage", "portal.outboundemail"),
 )
 _LABELS = {model: label for rows in RECORDS.values() for label, model in rows}
 _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
+
+# The singular and the plural that a list shows with its number of rows, if Django's names do not fit.
+_NOUNS = {
+    "checkout.paymentrequest": ("share", "shares"),
+    "portal.outboundemail": ("email", "emails"),
+}
 
 # The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
@@ -81,6 +88,12 @@ def table_label(title: str) -> str:
     """Return our label for a table by Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
     name, bracket, suffix = title.partition(" (")
     return _labels_by_title().get(name, name) + bracket + suffix
+
+
+def row_noun(opts: Any, count: int) -> str:
+    """Return the noun for this number of rows of a model, such as "share"."""
+    names = str(opts.verbose_name), str(opts.verbose_name_plural)
+    return _NOUNS.get(opts.label_lower, names)[count != 1]
 
 
 @cache

@@ -11,6 +11,7 @@ from payments import money
 from payments.models import Discrepancy
 from portal.backoffice import cases, records
 from portal.backoffice.record_heads import webhooks
+from portal.mail import mail_kinds
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -64,7 +65,7 @@ HEADINGS: dict[str, Callable[[Any], str]] = {
     "portal.canary": lambda row: "Canary",
     "portal.checkoutnote": lambda row: f"Note of {row.merchant}",
     "portal.deliveryhour": _of_hour("Deliveries"),
-    "portal.outboundemail": lambda row: f"Mail: {row.kind.replace('_', ' ')}",
+    "portal.outboundemail": lambda row: f"Email: {mail_kinds.kind_in_words(row.kind)}",
     "portal.paymenthour": _of_hour("Payments"),
     "portal.previouspassword": lambda row: f"Former password of {row.user}",
     "usersessions.usersession": lambda row: f"Session of {row.user}",

@@ -366,6 +366,11 @@ def format_utc(at: datetime | None) -> str:
     return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
 
 
+def format_when(at: datetime | None) -> str:
+    """Return a time for a sentence: "on 25 Nov at 14:03:12"."""
+    return "" if at is None else f"on {at.day} {at:%b} at {at:%H:%M:%S}"
+
+
 def _sentence_by_status(checkout: Checkout, amount: str) -> str:
     """Return a sentence about where the money is, based only on the order's state."""
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""

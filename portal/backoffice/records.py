@@ -16,8 +16,9 @@ from payments import disputes, money
 from payments.models import Operation
 from portal import audit, audit_words
 from portal.backoffice import badges, order, subjects
-from portal.backoffice.record_heads import webhooks
+from portal.backoffice.record_heads import emails, webhooks
 from portal.badges import DISPUTE, ENDED, REFUND, Badge, of_attempt, of_delivery
+from portal.mail import mail_kinds
 from webhooks.models import Delivery
 
 
@@ -164,6 +165,18 @@ def _describe_switch(row: Any) -> RecordRow:
     )
 
 
+def _describe_email(row: Any) -> RecordRow:
+    return RecordRow(
+        row,
+        mail_kinds.kind_in_words(row.kind),
+        row.created_at,
+        row.merchant or "",
+        emails.checkout_uuid_of(row),
+        badge=badges.of_email(row),
+        note=str(row.facts.get("what", "")) if row.kind == "sensitive_change" else "",
+    )
+
+
 DESCRIPTIONS: dict[str, Callable[[Any], RecordRow]] = {
     "payments.dispute": _describe_dispute,
     "payments.payment": _describe_payment,
@@ -174,4 +187,5 @@ DESCRIPTIONS: dict[str, Callable[[Any], RecordRow]] = {
     "webhooks.attempt": _describe_attempt,
     "payments.switch": _describe_switch,
     "portal.auditentry": _describe_audit_entry,
+    "portal.outboundemail": _describe_email,
 }

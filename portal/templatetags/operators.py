@@ -20,6 +20,7 @@ register.filter("utc", order.format_utc)
 register.filter(units.whole_ids)
 register.filter("filter_title", lists.filter_title)
 register.filter("table_title", frame.table_label)
+register.filter("row_noun", frame.row_noun)
 register.filter("by_topic", frame.group_by_topic)
 # The end of a UUID, because UUIDs from about the same time begin with the same digits.
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from portal.backoffice.record_heads import discrepancies, operations, others, payments, webhooks
+from portal.backoffice.record_heads import discrepancies, emails, operations, others, payments, webhooks
 from portal.backoffice.record_heads.head import Head, link_to_order
 
 HEADS: dict[str, Callable[[Any, HttpRequest], Head]] = {
@@ -20,6 +20,7 @@ HEADS: dict[str, Callable[[Any, HttpRequest], Head]] = {
     "payments.payment": payments.head_of_payment,
     "payments.switch": others.head_of_switch,
     "portal.apiclient": others.head_of_key,
+    "portal.outboundemail": emails.head_of_email,
     "portal.user": others.head_of_user,
     "webhooks.attempt": webhooks.head_of_attempt,
     "webhooks.delivery": webhooks.head_of_delivery,
@@ -80,7 +81,6 @@ SENTENCES: dict[str, str] = {
     "portal.lastwrite": "A replica must have this position before it shows pages to this merchant.",
     "portal.loginattempt": "Someone tried to log in. The number of tries is limited.",
     "portal.membership": "This role decides what a person may do in a merchant’s portal.",
-    "portal.outboundemail": "The service mails this. The text is private to the recipient.",
     "portal.paymenthour": "These are a merchant’s payments in one hour, for the charts of the portal.",
     "portal.previouspassword": "A person had this password before, so it cannot be used again.",
     "portal.trial": "The sandbox ran this case through a merchant’s integration.",
