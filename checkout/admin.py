@@ -378,5 +378,5 @@ class PaymentRequestAdmin(MoneyAdmin):
     secret = ("token", "token_digest", "name", "phone", "claim_digest", "claim_name")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PaymentRequest]:
-        rows = PaymentRequest.every.select_related("checkout", "mate", "payment")
+        rows = PaymentRequest.every.select_related("checkout__merchant", "mate", "payment")
         return rows.order_by(*self.get_ordering(request))

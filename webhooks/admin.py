@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 
 from config.lib import clock
-from config.lib.admin import columns
+from config.lib.admin import columns, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
 from payments.cause import cause_of_operator
 from payments.models import Merchant
@@ -195,4 +195,12 @@ class AttemptAdmin(ReadOnlyAdmin):
         "delivery",
     )
     search_fields = ("id", "delivery", "delivery__event")
-    merchants_order = ("-started_at", "-pk")
+    ordering = merchants_order = ("-started_at", "-pk")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Return the rows. A list of all attempts sorts only the newest ids, because no index has its order."""
+        rows, has_duplicates = super().get_search_results(request, queryset, search_term)
+        is_of_all = not search_term and not any("__" in name for name in request.GET)
+        return lists.limit_to_newest(request, rows) if is_of_all else rows, has_duplicates

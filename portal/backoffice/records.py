@@ -12,13 +12,15 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from checkout.remedies import outstanding_refund
+from hosted_page.sms.message_states import state_of
 from payments import disputes, money
 from payments.models import Operation
 from portal import audit, audit_words
 from portal.backoffice import badges, order, subjects
-from portal.backoffice.record_heads import emails, webhooks
+from portal.backoffice.record_heads import emails, others, webhooks
 from portal.badges import DISPUTE, ENDED, REFUND, Badge, of_attempt, of_delivery
 from portal.mail import mail_kinds
+from webhooks import lookup
 from webhooks.models import Delivery
 
 
@@ -60,6 +62,16 @@ def build_refund_rows(records: Sequence[Any], request: HttpRequest) -> list[Reco
     }
     return [
         replace(row, badge=badges.RETURNED) if row.record.pk in returned else row
+        for row in build_rows(records, request)
+    ]
+
+
+def build_event_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
+    """Return the rows for one page of events. Each has the badge of its newest delivery, as its own page."""
+    deliveries = lookup.deliveries_of([row.pk for row in records]).order_by("pk")
+    newest = {delivery.event_id: delivery for delivery in deliveries}
+    return [
+        replace(row, badge=of_delivery(newest[row.record.pk])) if row.record.pk in newest else row
         for row in build_rows(records, request)
     ]
 
@@ -165,6 +177,31 @@ def _describe_switch(row: Any) -> RecordRow:
     )
 
 
+def _describe_text(row: Any) -> RecordRow:
+    number = f"•••• {row.phone[-4:]}" if row.phone else "Phone number deleted"
+    return RecordRow(
+        row,
+        str(row),
+        row.created_at,
+        row.merchant,
+        row.checkout_uuid,
+        badge=others.TEXT_BADGES[state_of(row)],
+        note=f"{number} · {row.refusal}" if row.refusal else number,
+    )
+
+
+def _describe_share(row: Any) -> RecordRow:
+    return RecordRow(
+        row,
+        f"Share {row.position}",
+        row.created_at,
+        row.checkout.merchant,
+        row.checkout_id,
+        amount=money.display(row.amount, row.checkout.currency),
+        badge=badges.SHARE[row.status],
+    )
+
+
 def _describe_email(row: Any) -> RecordRow:
     return RecordRow(
         row,
@@ -188,4 +225,6 @@ DESCRIPTIONS: dict[str, Callable[[Any], RecordRow]] = {
     "payments.switch": _describe_switch,
     "portal.auditentry": _describe_audit_entry,
     "portal.outboundemail": _describe_email,
+    "hosted_page.smsmessage": _describe_text,
+    "checkout.paymentrequest": _describe_share,
 }

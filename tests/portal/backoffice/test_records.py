@@ -13,13 +13,15 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout import captures, refunds
 from checkout.models import Checkout
+from config.lib import clock
+from hosted_page.models import SmsMessage
 from payments.models import Dispute, Merchant
 from portal.models import AuditEntry
 from tests import factories, outside
 from tests.factories import CAUSE
 from tests.portal import people
 from tests.portal.backoffice.record_heads.tops import attempt_of
-from webhooks.models import Delivery
+from webhooks.models import Attempt, Delivery, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
@@ -131,6 +133,39 @@ class TestOtherRecords:
         told = cells(operator, "webhooks/delivery")
         assert told[1].startswith(f"checkout.authorized, {held.merchant_order_id} 0 attempts")
         assert told[2] == "Waiting" and told[-1] == "Acme Tickets"
+
+    def test_events_have_the_state_of_their_delivery(self, operator: Client, delivery: Delivery) -> None:
+        Event.objects.update(superseded_at=clock.now())
+        Delivery.objects.update(status="delivered", next_attempt_at=None, ended_at=clock.now())
+        assert cells(operator, "webhooks/event")[1] == "Delivered"
+        Delivery.objects.all().delete()
+        assert cells(operator, "webhooks/event")[1] == "Superseded"
+
+    def test_texts_name_their_order_and_state(self, operator: Client, unpaid: Checkout) -> None:
+        now = clock.now()
+        about = {"checkout_uuid": unpaid.pk, "subject": unpaid.pk, "merchant": unpaid.merchant}
+        SmsMessage.objects.create(kind="code", created_at=now, ends_at=now, phone="+447700900123", **about)
+        told = cells(operator, "hosted_page/smsmessage")
+        assert told[0].startswith(f"Sign-in code, {unpaid.merchant_order_id} •••• 0123")
+        assert (told[1], told[-1]) == ("Waiting", "Acme Tickets")
+
+    def test_shares_name_their_order_amount_and_state(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        order = at("shared")
+        told = cells(operator, "checkout/paymentrequest")
+        assert told[0].startswith(f"Share 3, {order.merchant_order_id}")
+        assert (told[1], told[2]) == ("£20.00", "Open") and told[-1] == "Acme Tickets"
+        page = operator.get("/admin/checkout/paymentrequest/").content.decode()
+        assert "2 shares</span>" in page and "payment request" not in page
+
+    def test_attempts_are_in_the_order_of_their_start(self, operator: Client, delivery: Delivery) -> None:
+        smaller, larger = sorted(
+            (attempt_of(delivery), attempt_of(delivery, number=2)), key=lambda row: row.pk
+        )
+        # The id of a later attempt can be smaller, because it begins with the time of its event.
+        Attempt.objects.filter(pk=smaller.pk).update(started_at=larger.started_at + timedelta(hours=1))
+        assert cells(operator, "webhooks/attempt")[0].startswith(f"Attempt {smaller.number} of")
 
     def test_attempts_name_their_order_the_answer_and_the_state(
         self, operator: Client, delivery: Delivery

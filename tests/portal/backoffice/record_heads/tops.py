@@ -33,17 +33,17 @@ def address_of(row: Model) -> str:
     return columns.page_address(row._meta.label_lower, row.pk)
 
 
-def attempt_of(delivery: Delivery) -> Attempt:
+def attempt_of(delivery: Delivery, number: int = 1) -> Attempt:
     """Create a failed attempt of the delivery, and park the delivery."""
     now = clock.now()
     Delivery.objects.update(
-        status="parked", attempt_count=1, next_attempt_at=None, lease_token=None, ended_at=now
+        status="parked", attempt_count=number, next_attempt_at=None, lease_token=None, ended_at=now
     )
     return Attempt.objects.create(
         id=clock.new_id_of_same_time(delivery.pk),
         merchant=delivery.merchant,
         delivery=Delivery.objects.get(),
-        number=1,
+        number=number,
         event_type=delivery.event_type,
         started_at=now,
         ended_at=now,
