@@ -111,11 +111,12 @@ HELD_AFTER_REFUSAL = DiscrepancyKind(
 )
 
 UNREFUNDED = "refunds-that-do-not-arrive"
+RETRIED_HOURLY = "The service tries again each hour for three days."
 REFUND_PART_FAILED = DiscrepancyKind(
     "refund_part_failed",
     "A refund did not reach the card",
-    "The service tries again each hour for three days. If the card can take the money, you can send it again at once."
-    " If it cannot, pay the payer another way, then choose Settled outside.",
+    f"{RETRIED_HOURLY} If the card can take the money, you can send it again at once. If it cannot, pay"
+    " the payer another way, then choose Settled outside.",
     UNREFUNDED,
     (SEND_AGAIN, SETTLE_OUTSIDE),
 )

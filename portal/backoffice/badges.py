@@ -34,6 +34,7 @@ OPERATION: dict[str, Badge] = {
     State.DECLINED: Badge("stop", "cross", str(State.DECLINED.label)),
     State.FAILED: Badge("stop", "alert", str(State.FAILED.label)),
 }
+DISPUTED = Badge("held", "clock", "Disputed")
 RETURNED = Badge("stop", "back", "Returned")
 SHARE: dict[str, Badge] = {
     ShareStatus.DRAFT: Badge("still", "dashes", str(ShareStatus.DRAFT.label)),

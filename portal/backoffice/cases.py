@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from checkout.models import Checkout, PaymentRequest
+from checkout.settling import amounts_owed
 from config.lib.admin import columns
 from config.lib.admin.readonly import OperatorAdmin
 from payments import money
@@ -63,6 +64,8 @@ class Case:
     explanation: str = ""  # the cause or the deadline, as a sentence
     dispute_uuid: UUID | None = None
     difference: str = ""  # the difference between the provider's amount and ours
+    instructions: str = ""  # what to do
+    card: str = ""  # the card that a refund goes to
     purpose: str = ""  # the card that a refund goes to, and the reason, so that two cases of one card differ
 
     @property
@@ -70,6 +73,8 @@ class Case:
         """Return a short title with the amount."""
         if self.discrepancy.kind_entry is kinds.ANOTHER_AMOUNT and self.explanation:
             return self.explanation.removesuffix(".")
+        if self.discrepancy.kind_entry is kinds.REFUND_PART_FAILED and self.card:
+            return f"A refund of {self.amount} did not reach {self.card}"
         headline = f"{self.title}, {self.amount}" if self.amount else self.title
         return f"{headline} ({self.purpose})" if self.purpose else headline
 
@@ -81,11 +86,7 @@ class Case:
         the remedy.
         """
         is_repeated = self.explanation.startswith(self.headline)
-        return (
-            self.discrepancy.kind_entry.what_to_do
-            if is_repeated or not self.explanation
-            else self.explanation
-        )
+        return self.instructions if is_repeated or not self.explanation else self.explanation
 
     @property
     def decided_at(self) -> str:
@@ -161,11 +162,13 @@ def order_id_of(column: str) -> Subquery:
 
 def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
     """Return the case of a discrepancy. The row must have been read with `with_order_and_deadline`."""
-    age, explanation = now - row.created_at, _reason_words(row)
+    age, explanation, instructions = now - row.created_at, _reason_words(row), instructions_of(row, now)
     return Case(
         discrepancy=row,
         title=row.kind_entry.sentence,
-        meaning=f"{explanation} {row.kind_entry.what_to_do}".strip(),
+        meaning=f"{explanation} {instructions}".strip(),
+        instructions=instructions,
+        card=_card_words(row.operation),
         amount=_amount_words(row),
         age=ages.in_words(age),
         is_old=age > URGENT_AFTER,
@@ -177,6 +180,25 @@ def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
         dispute_uuid=row.subject if row.kind_entry is kinds.DISPUTED else None,
         difference=_difference_words(row),
         purpose=_purpose_words(row.operation),
+    )
+
+
+def instructions_of(row: Discrepancy, now: datetime) -> str:
+    """Return what to do about a discrepancy. It names the hourly tries only while the service makes them."""
+    first = row.operation.created_at if row.operation else row.created_at
+    instructions = row.kind_entry.what_to_do
+    if row.closed_at is None and now - first < amounts_owed.TRIED_FOR:
+        return instructions
+    return instructions.removeprefix(kinds.RETRIED_HOURLY).lstrip()
+
+
+def _card_words(operation: Operation | None) -> str:
+    """Return the card that a refund goes to, such as "the lead’s card", or "" if it is not a refund."""
+    if operation is None or operation.kind != Operation.Kind.REFUND:
+        return ""
+    is_mates = operation.payment.kind == Payment.Kind.SHARE
+    return (
+        f"the mate’s card ({_share_words(payment=operation.payment_id)})" if is_mates else "the lead’s card"
     )
 
 

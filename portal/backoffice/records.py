@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from checkout.remedies import outstanding_refund
 from hosted_page.sms.message_states import state_of
 from payments import disputes, money
-from payments.models import Operation
+from payments.models import Dispute, Operation
 from portal import audit, audit_words
 from portal.backoffice import badges, order, subjects
 from portal.backoffice.record_heads import emails, others, webhooks
@@ -66,6 +66,18 @@ def build_refund_rows(records: Sequence[Any], request: HttpRequest) -> list[Reco
     ]
 
 
+def build_payment_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
+    """Return the rows for one page of payments. A payment with an open dispute has the badge "Disputed"."""
+    open_disputes = Dispute.objects.filter(
+        payment__in=[row.pk for row in records], status=Dispute.Status.OPEN
+    )
+    disputed = set(open_disputes.values_list("payment", flat=True))
+    return [
+        replace(row, badge=badges.DISPUTED) if row.record.pk in disputed else row
+        for row in build_rows(records, request)
+    ]
+
+
 def build_event_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
     """Return the rows for one page of events. Each has the badge of its newest delivery, as its own page."""
     deliveries = lookup.deliveries_of([row.pk for row in records]).order_by("pk")
@@ -85,7 +97,9 @@ def _describe_dispute(row: Any) -> RecordRow:
         row.payment.merchant,
         row.checkout_uuid,
         amount=money.display(row.amount, row.payment.currency),
-        badge=DISPUTE[row.status]._replace(note=f"answer by {order.format_utc(until)}" if until else ""),
+        badge=DISPUTE[row.status]._replace(
+            note=f"evidence due by {order.format_utc(until)}" if until else ""
+        ),
         note=disputes.reason_in_words(row),
     )
 

@@ -32,6 +32,7 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "payments.merchant": lists.build_merchant_rows,
     **dict.fromkeys(records.DESCRIPTIONS, records.build_rows),
     "checkout.refund": records.build_refund_rows,
+    "payments.payment": records.build_payment_rows,
     "webhooks.event": records.build_event_rows,
 }
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from payments.discrepancies import kinds
 from payments.models import Discrepancy
 from portal.backoffice import badges, cases
-from portal.backoffice.order import format_utc
+from portal.backoffice.order import format_when
 from portal.backoffice.record_heads.head import Head, Link, link_to, link_to_order
 
 ON_DISPUTE = (
@@ -23,15 +23,17 @@ def head_of_discrepancy(row: Discrepancy, request: HttpRequest) -> Head:
     read = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).annotate(read_at=Now()).get()
     case = cases.build_case(read, read.read_at, None)
     badge = badges.of_discrepancy(row, f"Open for {case.age}", is_old=case.is_old)
-    about = f"This is about order {case.order_id} of {row.merchant}." if case.order_id else ""
-    summary = " ".join(filter(None, (about, case.explanation, f"Reported at {format_utc(row.created_at)}.")))
+    # The heading already names the order and the amounts.
+    explanation = "" if case.explanation.startswith(case.headline) else case.explanation
+    whose = f" for {row.merchant}" if row.merchant else ""
+    summary = f"{explanation} Reported{whose} {format_when(row.created_at)}.".strip()
     links = [*_links(row, request), *link_to_order(request, case.order_uuid)]
     if row.closed_at:
         return Head(
-            summary, f"No action is needed: it was closed at {format_utc(row.closed_at)}.", badge, links
+            summary, f"No action is needed: it was closed {format_when(row.closed_at)}.", badge, links
         )
     action = "close" if _is_closed_here(row) else ""
-    return Head(summary, _step(row), badge, links, is_waiting=True, action=action)
+    return Head(summary, _step(row, case.instructions), badge, links, is_waiting=True, action=action)
 
 
 def _is_closed_here(row: Discrepancy) -> bool:
@@ -39,14 +41,14 @@ def _is_closed_here(row: Discrepancy) -> bool:
     return bool(row.kind_entry.remedies) and row.kind_entry.remedies[0].page == "discrepancy"
 
 
-def _step(row: Discrepancy) -> str:
+def _step(row: Discrepancy, instructions: str) -> str:
     """Return the instructions of the kind, and the page that has the buttons if it is another page."""
     kind = row.kind_entry
     if not kind.remedies or _is_closed_here(row) or row.operation_id is None:
-        return kind.what_to_do
+        return instructions
     verbs = " and ".join(verb.words for verb in kind.remedies)
     are = "are" if len(kind.remedies) > 1 else "is"
-    return f"{kind.what_to_do} {verbs} {are} on the operation’s page."
+    return f"{instructions} {verbs} {are} on the operation’s page."
 
 
 def _links(row: Discrepancy, request: HttpRequest) -> list[Link]:

@@ -8,9 +8,10 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from checkout.models import Checkout
+from config.lib import clock
 from config.lib.admin import columns
 from payments.models import Discrepancy
-from portal.backoffice import frame
+from portal.backoffice import cases, frame
 from portal.badges import Badge
 
 NO_STEP = "No action is needed."
@@ -64,7 +65,7 @@ def case_head(
 ) -> Head:
     """Return the head of a record with an open discrepancy, whose instructions are the next step."""
     case_links = link_to(request, "Open the discrepancy", "payments.discrepancy", case.pk)
-    step = f"{case.kind_entry.sentence}. {case.kind_entry.what_to_do}"
+    step = f"{case.kind_entry.sentence}. {cases.instructions_of(case, clock.now())}"
     return Head(summary, step, badge, [*links, *case_links], is_waiting=True, action=action)
 
 

@@ -31,6 +31,7 @@ PAYMENT_STATES: dict[str, str] = {
     Status.DECLINED: "The bank declined it. No money is held.",
     Status.REFUNDED: "The money went back to the card.",
 }
+SHARE_CAPTURED = "The money was taken, and is reimbursed to the lead."
 REFUND_STATES: dict[str, str] = {
     Refund.Status.PENDING: "The bank has not confirmed it yet.",
     Refund.Status.SETTLED: "The money went back at {at}.",
@@ -46,8 +47,8 @@ DISPUTE_STATES: dict[str, str] = {
     " loss.",
 }
 EVIDENCE = (
-    "The merchant acts first: the order’s page in the portal asks for evidence by mail to {support}. Submit what"
-    " arrives at the provider{until}. If no evidence is submitted, the payer keeps the money."
+    "The merchant acts first: the order’s page in the portal asks for evidence by mail to {support}. Send what"
+    " you receive to the provider{until}. If no evidence is sent, the payer keeps the money."
 )
 OVERDUE = "The deadline for evidence was {until}. If the merchant mails evidence now, ask the provider if it counts."
 SANDBOX = " In the sandbox, the merchant decides it with the call decide-dispute."
@@ -55,22 +56,29 @@ SANDBOX = " In the sandbox, the merchant decides it with the call decide-dispute
 
 def head_of_payment(row: Payment, request: HttpRequest) -> Head:
     """Return which card pays for what, where its money is, and what waits for an operator."""
-    amount, badge = money.display(row.amount, row.currency), badges.PAYMENT[row.status]
-    what = "a share of " if row.kind == Payment.Kind.SHARE else ""
-    summary = f"{card_of(row)} pays {amount} for {what}{order_words(row.checkout_uuid)} of {row.merchant}."
-    reason = reasons.reason_text(row.decline_reason) if row.status == Status.DECLINED else ""
-    summary = " ".join(filter(None, (summary[:1].upper() + summary[1:], PAYMENT_STATES[row.status], reason)))
+    summary, badge = _payment_summary(row), badges.PAYMENT[row.status]
     order = link_to_order(request, row.checkout_uuid)
     dispute = row.disputes.filter(status=Dispute.Status.OPEN).first()
     if dispute is not None:
         links = link_to(request, "Open the dispute", "payments.dispute", dispute.pk)
-        step = f"A dispute is open{_until(dispute)}. Its page says who has to act."
-        return Head(summary, step, badge, [*links, *order], is_waiting=True)
+        step = ["A dispute is open.", _due_sentence(dispute), "Its page says who has to act."]
+        return Head(summary, " ".join(filter(None, step)), badges.DISPUTED, [*links, *order], is_waiting=True)
     case = open_case(operation__payment=row.pk)
     if case is not None:
         links = link_to(request, "Open the operation", "payments.operation", case.operation_id)
         return case_head(request, summary, badge, case, *links)
     return Head(summary, badge=badge, links=order)
+
+
+def _payment_summary(row: Payment) -> str:
+    """Return sentences about the card, the order, the place of the money, and the reason of a decline."""
+    amount, card = money.display(row.amount, row.currency), card_of(row)
+    what = "a share of " if row.kind == Payment.Kind.SHARE else ""
+    pays = f"{card[:1].upper()}{card[1:]} pays {amount} for {what}{order_words(row.checkout_uuid)} of {row.merchant}."
+    is_mates = row.kind == Payment.Kind.SHARE and row.status == Status.CAPTURED
+    state = SHARE_CAPTURED if is_mates else PAYMENT_STATES[row.status]
+    reason = reasons.reason_text(row.decline_reason) if row.status == Status.DECLINED else ""
+    return " ".join(filter(None, (pays, state, reason)))
 
 
 def head_of_refund(row: Refund, request: HttpRequest) -> Head:
@@ -125,7 +133,7 @@ def head_of_dispute(row: Dispute, request: HttpRequest) -> Head:
         return case_head(request, summary, DISPUTE[row.status], case, *order)
     if row.status != Dispute.Status.OPEN:
         return Head(summary, badge=DISPUTE[row.status], links=order)
-    badge = DISPUTE[row.status]._replace(note=f"evidence{_until(row)}" if row.respond_by else "")
+    badge = DISPUTE[row.status]._replace(note=f"evidence due{_until(row)}" if row.respond_by else "")
     return Head(summary, _evidence_step(row), badge, order, is_waiting=True)
 
 
@@ -135,6 +143,15 @@ def _evidence_step(row: Dispute) -> str:
     else:
         step = EVIDENCE.format(until=_until(row), support=settings.SUPPORT_EMAIL)
     return f"{step}{SANDBOX if settings.SANDBOX else ''}"
+
+
+def _due_sentence(row: Dispute) -> str:
+    """Return a sentence with the deadline for evidence, or "" if the provider gave none."""
+    if row.respond_by is None:
+        return ""
+    return (
+        f"Evidence {'was' if row.is_overdue else 'is'} due by {row.respond_by.day} {row.respond_by:%b %H:%M}."
+    )
 
 
 def _until(row: Dispute) -> str:

@@ -54,8 +54,13 @@ class TestDisputes:
         assert told[1] == "£22.50" and told[2].startswith("Open") and told[-1] == "Acme Tickets"
         assert not any(str(row.pk) in cell for cell in told)
 
+    def test_show_the_payment_as_disputed_while_they_are_open(self, operator: Client, row: Dispute) -> None:
+        assert cells(operator, "payments/payment")[1:3] == ["£90.00", "Disputed"]
+        outside.decide(row, is_won=True)
+        assert cells(operator, "payments/payment")[2] == "Captured"
+
     def test_show_a_deadline_only_while_they_are_open(self, operator: Client, row: Dispute) -> None:
-        assert row.respond_by and "answer by" in cells(operator, "payments/dispute")[2]
+        assert row.respond_by and "evidence due by" in cells(operator, "payments/dispute")[2]
         outside.decide(row, is_won=False)
         assert cells(operator, "payments/dispute")[2] == "Lost"
 
@@ -155,7 +160,7 @@ class TestOtherRecords:
         order = at("shared")
         told = cells(operator, "checkout/paymentrequest")
         assert told[0].startswith(f"Share 3, {order.merchant_order_id}")
-        assert (told[1], told[2]) == ("£20.00", "Open") and told[-1] == "Acme Tickets"
+        assert (told[1], told[2]) == ("£30.00", "Asked") and told[-1] == "Acme Tickets"
         page = operator.get("/admin/checkout/paymentrequest/").content.decode()
         assert "2 shares</span>" in page and "payment request" not in page
 

@@ -1,9 +1,11 @@
 """The tops of the pages of discrepancies: age, cause, and the page of the remedy."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 
-from checkout.models import Refund
+from checkout.models import Checkout, Refund
 from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
@@ -19,11 +21,30 @@ class TestDiscrepancies:
         row = Discrepancy.objects.get()
         told, page = text_of(operator, row), page_of(operator, row)
         assert "Open for" in told and "The card’s account is closed." in told
+        order = failed.checkout.merchant_order_id
+        assert told.startswith(f"A refund of £90.00 did not reach the lead’s card, {order} Open for")
+        assert told.count(order) == 1 and "Reported for Acme Tickets on" in told
         assert "Send again and Settled outside are on the operation’s page." in told
         assert f'class="button button-pen" href="{address_of(part)}"' in page
         assert f'href="{address_of(part.payment)}"' in page
         whole = operator.get(address_of(row)).content.decode()
         assert ">Facts<" in whole and "Part of the refund" in whole and "card account closed" not in whole
+
+    def test_name_hourly_tries_only_for_three_days(self, operator: Client, failed: Refund) -> None:
+        part = Operation.objects.get(kind="refund")
+        reporting.report_operation(part, kinds.REFUND_PART_FAILED)
+        row = Discrepancy.objects.get()
+        for shown in (row, part):
+            assert "tries again each hour" in text_of(operator, shown)
+        Operation.objects.filter(pk=part.pk).update(created_at=clock.now() - timedelta(days=3, minutes=1))
+        for shown in (row, part):
+            told = text_of(operator, shown)
+            assert "each hour" not in told and "If the card can take the money, you can send it again" in told
+
+    def test_that_differ_do_not_repeat_their_heading(self, operator: Client, captured: Checkout) -> None:
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT, amount=1)
+        told = text_of(operator, Discrepancy.objects.get())
+        assert told.count("The provider says £0.01, we have £90.00") == 1
 
     def test_without_facts_have_no_empty_section(self, operator: Client, failed: Refund) -> None:
         reporting.report_operation(Operation.objects.get(kind="refund"), kinds.ANOTHER_AMOUNT)
@@ -32,4 +53,4 @@ class TestDiscrepancies:
     def test_that_are_closed_need_no_action(self, operator: Client, failed: Refund) -> None:
         reporting.report_operation(Operation.objects.get(kind="refund"), kinds.ANOTHER_AMOUNT)
         Discrepancy.objects.update(closed_at=clock.now())
-        assert "No action is needed: it was closed at" in text_of(operator, Discrepancy.objects.get())
+        assert "No action is needed: it was closed on" in text_of(operator, Discrepancy.objects.get())

@@ -71,6 +71,13 @@ class TestPayments:
         page = operator.get(address_of(Payment.objects.get())).content.decode()
         assert "Insufficient funds." in page and "insufficient_funds" not in page
 
+    def test_of_a_mate_go_to_the_lead(self, operator: Client, at: Callable[[str], Checkout]) -> None:
+        at("shared")
+        told = text_of(operator, Payment.objects.get(kind="share"))
+        assert (
+            "The money was taken, and is reimbursed to the lead." in told and "for the merchant" not in told
+        )
+
 
 class TestDisputes:
     @pytest.fixture
@@ -82,10 +89,11 @@ class TestDisputes:
     ) -> None:
         told, page = text_of(operator, row), page_of(operator, row)
         assert f"The customer disputes £22.50 of order {captured.merchant_order_id}" in told
-        assert "The merchant acts first" in told and "evidence by" in told
+        assert "The merchant acts first" in told and "evidence due by" in told
+        assert "Send what you receive to the provider by" in told
         assert f'class="button button-pen" href="{address_of(captured)}"' in page
         payment = text_of(operator, row.payment)
-        assert "A dispute is open by" in payment or "A dispute is open" in payment
+        assert "Disputed" in payment and "A dispute is open. Evidence is due by" in payment
         assert f'href="{address_of(row)}"' in page_of(operator, row.payment)
 
     def test_that_are_overdue_say_so(self, operator: Client, row: Dispute) -> None:
