@@ -140,8 +140,8 @@ class CheckoutAdmin(MoneyAdmin):
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
     list_filter = ("status", ProblemFilter)
-    searched_by = "Order id or uuid"
-    search_help_text = "Enter the whole id."
+    searched_by = "Order ID or the service’s ID"
+    search_help_text = "Enter the whole ID."
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")

@@ -193,7 +193,7 @@ class DisputeAdmin(MoneyAdmin):
     }
     search_fields = ("id", "reference", "checkout_uuid")
     searched_by = "ID"
-    search_help_text = "The whole id of the dispute, of its order, or the provider’s."
+    search_help_text = "The whole ID of the dispute or its order, or the provider’s ID."
     currency = "payment.currency"
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.movement", "dispute"),)

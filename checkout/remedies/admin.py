@@ -23,6 +23,7 @@ from config.lib.admin import columns, confirmation, lists
 from payments import money, operation_queue, restore_guard
 from payments.admin import BookingAdmin, OperationAdmin
 from payments.cause import cause_of_operator
+from payments.discrepancies import definitions
 from payments.discrepancies.admin import DiscrepancyAdmin
 from payments.models import Booking, Discrepancy, Operation
 
@@ -139,6 +140,7 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
     """Admin of operations, with the remedies for stuck operations."""
 
     actions = ("settle_outside", "send_again", "give_up")
+    short_names = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
 
     def column(self, name: Any) -> Any:
         return self.reason_words if name == "reason" else super().column(name)
@@ -160,7 +162,7 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
             return row.kind in (Kind.REFUND, Kind.VOID) and (is_refused or operation_queue.is_in_doubt(row))
         return row.kind in (Kind.AUTHORIZE, Kind.CAPTURE) and operation_queue.is_in_doubt(row)
 
-    @admin.action(description="Book as settled outside: the card can't take it", permissions=["remedy"])
+    @admin.action(description="Book as settled outside: the card can’t take it", permissions=["remedy"])
     @confirmation.requires_confirmation(SETTLE, look_up=_provider_answer)
     def settle_outside(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         run = partial(settling_outside.settle_outside, note=note)

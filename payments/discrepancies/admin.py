@@ -48,7 +48,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     list_filter = (OPEN_STATE_FILTER, "kind")
     listed_as = "By age, open ones first"
     searched_by = "What is wrong, note or order"
-    search_help_text = "Part of what is wrong or of a note, or a whole order id."
+    search_help_text = "Part of what is wrong or of a note, or a whole order ID."
     search_fields = ("kind", "note", "subject")
     titles: Mapping[str, str] = {"created_at": "since", "note": "notes", "subject": "about"}
     # A discrepancy's page begins with these fields and its facts. All other fields are collapsed below them.

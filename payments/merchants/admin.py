@@ -38,7 +38,7 @@ def _ask_about_merchants(verb: str, effect: str) -> confirmation.Question:
 SUSPEND = _ask_about_merchants(
     "Stop",
     "Within five seconds, {} can no longer create orders, be paid or capture. Holds lapse and are released."
-    " Reads, cancels and refunds still work, and operations in doubt are finished.",
+    " Reading, cancelling and refunding still work, and operations in doubt are finished.",
 )
 RESUME = _ask_about_merchants(
     "Resume",
@@ -47,7 +47,7 @@ RESUME = _ask_about_merchants(
 STOP_ALL = confirmation.Question(
     title="Stop all merchants",
     text="Within five seconds, no merchant can create orders, be paid or capture. Holds lapse and are released."
-    " Reads, cancels and refunds still work, and operations in doubt are finished.",
+    " Reading, cancelling and refunding still work, and operations in doubt are finished.",
     label="Reason",
     button="Yes, stop all merchants",
 )
@@ -131,8 +131,8 @@ class MerchantAdmin(OperatorAdmin):
     form = MerchantForm
     actions = ("suspend", "resume", "invite_owner")
     listed_as = "Stopped first, then by name"
-    searched_by = "Name or UUID"
-    search_help_text = "Part of the name or of the UUID."
+    searched_by = "Name or ID"
+    search_help_text = "Part of the name or of the ID."
     is_small = True
     list_display = ("name", "id", "country", "created_at")
     list_filter = (SUSPENSION, "country", "opt_in_enabled")

@@ -59,12 +59,6 @@ MENU = (
 _LABELS = {model: label for rows in RECORDS.values() for label, model in rows}
 _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 
-# The singular and the plural that a list shows with its number of rows, if Django's names do not fit.
-_NOUNS = {
-    "checkout.paymentrequest": ("share", "shares"),
-    "portal.outboundemail": ("email", "emails"),
-}
-
 # The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
     "checkout.prefill": "Filled in for payers",
@@ -88,12 +82,6 @@ def table_label(title: str) -> str:
     """Return our label for a table by Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
     name, bracket, suffix = title.partition(" (")
     return _labels_by_title().get(name, name) + bracket + suffix
-
-
-def row_noun(opts: Any, count: int) -> str:
-    """Return the noun for this number of rows of a model, such as "share"."""
-    names = str(opts.verbose_name), str(opts.verbose_name_plural)
-    return _NOUNS.get(opts.label_lower, names)[count != 1]
 
 
 @cache

@@ -47,7 +47,7 @@ class Card:
 class OrderRow:
     """An order in a list.
 
-    `found_by` is the kind of id by which a search has found the order, such as "order id".
+    `found_by` is the kind of id by which a search has found the order, such as "order ID".
     """
 
     checkout: Checkout

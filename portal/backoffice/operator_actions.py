@@ -21,6 +21,8 @@ from checkout.remedies import immediate_look_up
 from checkout.remedies.admin import RESTORED_TEXT
 from checkout.remedies.status_check import NotAllowed
 from config.lib import locks
+from config.lib.admin import columns
+from config.lib.admin.readonly import FROM_PAGE
 from payments import restore_guard
 from payments.models import Operation
 from portal import last_writes
@@ -49,7 +51,9 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
         if not locks.is_locked(error):
             raise
         messages.warning(request, BUSY)
-    return HttpResponseRedirect(reverse("admin_operations"), status=303)
+    own_page = columns.page_address("payments.operation", key)
+    address = own_page if FROM_PAGE in request.POST else reverse("admin_operations")
+    return HttpResponseRedirect(address, status=303)
 
 
 def _report_outcome(request: HttpRequest, title: str, operation: Operation) -> None:

@@ -380,7 +380,7 @@ def _sentence_by_status(checkout: Checkout, amount: str) -> str:
         Status.AUTHORIZED: HELD_SENTENCE.format(amount=amount, card=card, until=until),
         Status.CAPTURED: f"The merchant has {amount}, since {format_utc(checkout.captured_at)}.",
         Status.REFUNDING: f"{amount} is on its way back to the cards that paid. The bank has not confirmed it yet.",
-        Status.REFUNDED: f"{amount} went back to the cards that paid, at {format_utc(checkout.last_refund_at)}.",
+        Status.REFUNDED: f"{amount} went back to the cards that paid, {format_when(checkout.last_refund_at)}.",
         Status.EXPIRED: "No money has moved: it was not paid in time.",
         Status.VOIDED: "No money has moved: it was cancelled before it was paid.",
     }

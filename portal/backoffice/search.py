@@ -57,7 +57,7 @@ class SearchResults:
 
     @property
     def found_by(self) -> str:
-        """Return the kind of id that matched all orders, such as "order id", or "" if the kinds differ."""
+        """Return the kind of id that matched all orders, such as "order ID", or "" if the kinds differ."""
         return "" if self.has_mixed_id_kinds else self.orders[0].found_by
 
     @property
@@ -100,7 +100,7 @@ def _payments_by_order(uuids: Sequence[UUID]) -> dict[UUID, list[Payment]]:
 
 
 def _find_orders(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield a kind of id, such as "order id", and the UUIDs of the orders that match the term by it."""
+    """Yield a kind of id, such as "order ID", and the UUIDs of the orders that match the term by it."""
     if not term:
         return
     if uuid := _parse_uuid(term):
@@ -112,13 +112,13 @@ def _find_orders(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
         keys = find_exact_matches(Payment, ["card_last4"], term, ["card_last4"])
         yield "card", list(Payment.objects.filter(pk__in=keys).values_list("checkout_uuid", flat=True))
     yield (
-        "order id",
+        "order ID",
         list(find_exact_matches(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"])),
     )
     keys = find_exact_matches(Refund, ["merchant_refund_ref"], term, ["merchant_refund_ref"])
     yield "refund reference", list(Refund.objects.filter(pk__in=keys).values_list("checkout", flat=True))
     calls = ApiCall.objects.filter(pk__in=find_exact_matches(ApiCall, ["request_id"], term, ["request_id"]))
-    yield "request id", [uuid for uuid in calls.values_list("checkout_uuid", flat=True) if uuid]
+    yield "request ID", [uuid for uuid in calls.values_list("checkout_uuid", flat=True) if uuid]
     payments = Payment.objects.filter(provider_reference=term)
     yield "provider’s reference", list(payments.values_list("checkout_uuid", flat=True))
 

@@ -250,7 +250,7 @@ def split_entries(order: Order) -> Iterator[Entry]:
         tone="still",
         icon="dashes",
         title="Customer split the cost",
-        text=f"1 lead and {mates}. They see each other’s names. You see only how many they are.",
+        text=f"1 lead and {mates}. They see each other’s names. You see only how many there are.",
         facts={"mates": len(shares)},
     )
     for share in shares:

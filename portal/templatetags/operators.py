@@ -10,6 +10,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
+from config.lib.admin import titles
 from config.lib.web import units
 from portal.backoffice import frame, headings, lists, order, overview_figures, records, subjects
 from portal.backoffice.record_heads import registry
@@ -20,7 +21,7 @@ register.filter("utc", order.format_utc)
 register.filter(units.whole_ids)
 register.filter("filter_title", lists.filter_title)
 register.filter("table_title", frame.table_label)
-register.filter("row_noun", frame.row_noun)
+register.filter("row_noun", titles.row_noun)
 register.filter("by_topic", frame.group_by_topic)
 # The end of a UUID, because UUIDs from about the same time begin with the same digits.
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")

@@ -66,6 +66,7 @@ class OperatorAdmin(admin.ModelAdmin):
     view_on_site = False  # no row has a page outside the admin, even if a library's model says so
 
     titles: Mapping[str, str] = {}  # labels of fields, if `titles.title_of` returns one that does not fit
+    short_names: Mapping[str, str] = {}  # names of actions for the buttons on a row's page
     searched_by = ""  # the label of the search field, if it needs one
     adds_by = ""  # the label of the button that adds a row, if it needs one
     listed_as = "Newest first"  # the list's order
@@ -205,7 +206,9 @@ class OperatorAdmin(admin.ModelAdmin):
                 list(registered.values()), request, row, set(drawn), is_counted=self.counts_records
             ),
             "row_actions": [
-                (name, words) for name, (_, _, words) in actions.items() if self.offers(name, row)
+                (name, self.short_names.get(name, words))
+                for name, (_, _, words) in actions.items()
+                if self.offers(name, row)
             ],
         }
 

@@ -42,6 +42,19 @@ TITLES = {
 }
 
 
+# The singular and the plural of rows whose model has another name, by the model's name in words.
+NOUNS = {
+    "outbound email": ("email", "emails"),
+    "payment request": ("share", "shares"),
+}
+
+
+def row_noun(opts: Any, count: int = 1) -> str:
+    """Return the noun for this number of rows of a model, such as "share"."""
+    names = str(opts.verbose_name), str(opts.verbose_name_plural)
+    return NOUNS.get(names[0], names)[count != 1]
+
+
 def title_of(field: "Field[Any, Any]") -> str:
     """Return the label of a field.
 
@@ -57,7 +70,7 @@ def title_of(field: "Field[Any, Any]") -> str:
 def search_hint(model: type[Model], paths: Sequence[str], *, finds_parts: bool) -> str:
     """Return the hint of a list's search, from the columns that it searches.
 
-    For example: "A whole ID, its own or of its checkout, or a whole refund reference."
+    For example: "The whole ID of the refund or its checkout, or a whole refund reference."
     """
     fields = [get_fields_from_path(model, path.removesuffix("__iexact")) for path in paths]
     titles = list(dict.fromkeys(map(_title_of_path, fields)))
@@ -67,10 +80,10 @@ def search_hint(model: type[Model], paths: Sequence[str], *, finds_parts: bool) 
         title for title in titles if title in {_title_of_path(path) for path in fields if _is_key(path[-1])}
     ]
     others = [f"a whole {title}" for title in titles if title not in keys]
-    own, of = "ID" in keys, _join([title for title in keys if title != "ID"])
+    own, of = "ID" in keys, [f"its {title}" for title in keys if title != "ID"]
     if of:
-        key = f"a whole ID, its own or of its {of}" if own else f"the whole ID of its {of}"
-        others = [key, *others]
+        owners = [f"the {row_noun(model._meta)}", *of] if own else of
+        others = [f"the whole ID of {_join(owners)}", *others]
     words = _join([*(["a whole ID"] if own and not of else []), *others], comma=bool(of))
     return f"{words[0].upper()}{words[1:]}."
 

@@ -29,8 +29,9 @@ class Head:
     """The top of a record's page.
 
     `summary` says what the record is and explains its state. `next_step` says what to do. `links` lead to the
-    pages where it is done. If `is_waiting` is true, an operator has to act. The main button is then `action`, one
-    of the actions of the record's admin, or else the first link.
+    pages where it is done. `form` is a button that does a step at once. If `is_waiting` is true, an operator has
+    to act. The main button is then `form`, or else `action`, one of the actions of the record's admin, or else the
+    first link.
     """
 
     summary: str
@@ -39,6 +40,7 @@ class Head:
     links: Sequence[Link] = ()
     is_waiting: bool = False
     action: str = ""
+    form: Link | None = None
 
 
 def link_to(request: HttpRequest, words: str, label: str, key: object) -> list[Link]:

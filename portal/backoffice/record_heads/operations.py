@@ -1,25 +1,27 @@
 """The top of an operation's page. Rule operator.page."""
 
+from dataclasses import replace
+
 from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 
 from checkout.models import Refund
 from checkout.remedies import outstanding_refund
-from payments import money
+from payments import money, operation_queue
 from payments.discrepancies import definitions
 from payments.models import Booking, Discrepancy, Operation
-from portal.backoffice import badges, frame
-from portal.backoffice.order import card_of, format_utc
+from portal.backoffice import badges
+from portal.backoffice.order import card_of, format_when
 from portal.backoffice.record_heads import payments
 from portal.backoffice.record_heads.head import Head, Link, case_head, link_to, link_to_order
 from portal.orders import reasons
 
 Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
 WHAT: dict[str, str] = {
-    Kind.AUTHORIZE: "This asks the bank to hold {amount} on {card} for {merchant}.",
-    Kind.CAPTURE: "This asks the bank to take {amount} from {card} for {merchant}.",
-    Kind.VOID: "This asks the bank to release the hold of {amount} on {card}.",
+    Kind.AUTHORIZE: "The service asks the bank to hold {amount} on {card} for {merchant}.",
+    Kind.CAPTURE: "The service asks the bank to take {amount} from {card} for {merchant}.",
+    Kind.VOID: "The service asks the bank to release the hold of {amount} on {card}.",
     Kind.REFUND: "This pays {amount} back to {card}, as part of a refund by {merchant}.",
 }
 REIMBURSEMENT = "This pays {amount} of a mate’s share back to the lead’s {card}."
@@ -30,23 +32,23 @@ STATES: dict[str, str] = {
     State.NEEDS_ACTION: "The bank asks the payer to confirm the payment.",
     State.PENDING: "The provider has accepted it, and has not confirmed it yet.",
     State.UNKNOWN: "The provider gave no clear answer, so its outcome is unknown.",
-    State.SUCCEEDED: "It succeeded at {at}.",
-    State.DECLINED: "The bank declined it at {at}.",
-    State.FAILED: "It failed at {at}.",
+    State.SUCCEEDED: "It succeeded {at}.",
+    State.DECLINED: "The bank declined it {at}.",
+    State.FAILED: "It failed {at}.",
 }
-RETURNED = "It succeeded at {at}. Later the payer’s bank returned the money, so the provider has it."
+RETURNED = "It succeeded {at}. Later the payer’s bank returned the money, so the provider has it."
 AUTOMATIC: dict[str, str] = {
     State.PLANNED: "No action is needed: the service sends it {when}.",
     State.IN_FLIGHT: "Wait a moment. If there is no answer, the service asks again {when}.",
     State.NEEDS_ACTION: "No action is needed: the payer answers on the bank’s page.",
     State.PENDING: "No action is needed: the service asks the provider again {when}.",
-    State.UNKNOWN: "The service asks the provider again {when}. To ask now, look it up on the page of operations.",
+    State.UNKNOWN: "The service asks the provider again {when}. To ask now, look it up.",
 }
 NOT_MADE: dict[str, str] = {
     Kind.AUTHORIZE: "No action is needed. No money is held, and the payer can use another card.",
-    Kind.CAPTURE: "No action is needed here. The page of the order says where the money is now.",
+    Kind.CAPTURE: "No action is needed here. The order’s page shows where the money is now.",
     Kind.VOID: "No action is needed here. The service tries to release a hold again until it has ended.",
-    Kind.REFUND: "The money has not reached the card. The page of the order says whether it is still owed.",
+    Kind.REFUND: "The money has not reached the card. The order’s page shows whether it is still owed.",
 }
 
 
@@ -55,11 +57,16 @@ def head_of_operation(row: Operation, request: HttpRequest) -> Head:
     badge, summary = badges.of_operation(row), f"{_what(row)} {_state(row)}".strip()
     order = link_to_order(request, row.payment.checkout_uuid)
     case = None if row.purpose == Purpose.OUTSIDE else find_case(row)
+    look_up = _look_up_form(request, row)
     if case is not None:
-        return case_head(request, summary, badge, case, *order, action=_remedy(row, case))
+        action = "" if look_up else _remedy(row, case)
+        return replace(case_head(request, summary, badge, case, *order, action=action), form=look_up)
     if row.state in AUTOMATIC:
-        step = AUTOMATIC[row.state].format(when=_when(row))
-        return Head(summary, step, badge, [*_link_to_look_up(request, row), *order])
+        step, is_waiting = (
+            AUTOMATIC[row.state].format(when=_when(row)),
+            row.state == State.UNKNOWN and bool(look_up),
+        )
+        return Head(summary, step, badge, order, is_waiting=is_waiting, form=look_up)
     if row.state == State.SUCCEEDED and not outstanding_refund.was_returned(row):
         return Head(summary, badge=badge, links=order)
     return _head_of_unmade(row, request, summary)
@@ -98,18 +105,18 @@ def _state(row: Operation) -> str:
     text = RETURNED if outstanding_refund.was_returned(row) else STATES[row.state]
     is_refused = row.state in (State.DECLINED, State.FAILED)
     reason = reasons.reason_text(row.reason) if is_refused else ""
-    return f"{text.format(at=format_utc(row.ended_at))} {reason}".strip()
+    return f"{text.format(at=format_when(row.ended_at))} {reason}".strip()
 
 
 def _when(row: Operation) -> str:
-    return f"at {format_utc(row.next_attempt_at)}" if row.next_attempt_at else "automatically"
+    return format_when(row.next_attempt_at) if row.next_attempt_at else "automatically"
 
 
-def _link_to_look_up(request: HttpRequest, row: Operation) -> list[Link]:
-    """Return the link to the operation on the page of operations, which lists only unresolved ones."""
-    if row.state not in Operation.OPEN or not frame.may_see_operations(request):
-        return []
-    return [Link("Look it up", f"{reverse('admin_operations')}#operation-{row.pk}")]
+def _look_up_form(request: HttpRequest, row: Operation) -> Link | None:
+    """Return the button that asks the provider now, if the operation is in doubt and the operator may do so."""
+    if not operation_queue.is_in_doubt(row) or not request.user.has_perm("payments.change_operation"):
+        return None
+    return Link("Look it up", reverse("admin_look_up", args=[row.pk]))
 
 
 def _head_of_unmade(row: Operation, request: HttpRequest, summary: str) -> Head:

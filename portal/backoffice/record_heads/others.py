@@ -12,7 +12,7 @@ from hosted_page.sms.message_states import MessageState, state_of
 from payments import money
 from payments.models import Booking, Switch
 from portal.backoffice import badges
-from portal.backoffice.order import format_utc
+from portal.backoffice.order import format_utc, format_when
 from portal.backoffice.record_heads.head import NO_STEP, Head, Link, link_to, link_to_order, order_words
 from portal.badges import Badge
 from portal.models import ApiClient, User
@@ -30,9 +30,9 @@ TEXT_BADGES: dict[MessageState, Badge] = {
 TEXT_STATES: dict[MessageState, str] = {
     MessageState.WAITING: "It has not been sent yet.",
     MessageState.NO_CARRIER: "The sandbox has no carrier, so no text was sent. Sign-in codes are shown on the page.",
-    MessageState.HANDED_OVER: "The carrier accepted it at {at}, and has not reported the delivery.",
-    MessageState.DELIVERED: "The carrier accepted it at {at}, and reported that it was delivered.",
-    MessageState.UNDELIVERED: "The carrier accepted it at {at}, and could not deliver it. Reason: {why}.",
+    MessageState.HANDED_OVER: "The carrier accepted it {at}, and has not reported the delivery.",
+    MessageState.DELIVERED: "The carrier accepted it {at}, and reported that it was delivered.",
+    MessageState.UNDELIVERED: "The carrier accepted it {at}, and could not deliver it. Reason: {why}.",
     MessageState.REFUSED: "The carrier did not accept it. Reason: {why}.",
     MessageState.IN_DOUBT: "The carrier gave no clear answer, so it might have been sent. It is not sent again.",
     MessageState.NOT_SENT: "It was not sent, because it came too late or was no longer needed.",
@@ -42,7 +42,7 @@ SHARE_STEPS: dict[str, str] = {
     ShareStatus.OPEN: "No action is needed: the mate can pay until {until}.",
     ShareStatus.PAID: "No action is needed: the service pays it back to the lead’s card. The order’s page shows it.",
 }
-STOP_STEP = "If the cause is gone, choose Resume. Until then, reads, cancels and refunds still work."
+STOP_STEP = "If the cause is gone, choose Resume. Until then, reading, cancelling and refunding still work."
 ALL_STOPPED = "All merchants are stopped, so this one cannot create orders, be paid or capture either."
 ALL_STOPPED_STEP = "If the cause is gone, end the stop of all merchants on its page."
 BOOKED_STEP = (
@@ -54,7 +54,7 @@ def head_of_text(row: SmsMessage, request: HttpRequest) -> Head:
     """Return what a text is for, what the carrier has reported, and the next step."""
     state = state_of(row)
     summary = f"{row}, for {order_words(row.checkout_uuid)} of {row.merchant}."
-    told = TEXT_STATES[state].format(at=format_utc(row.sent_at), why=row.refusal or "none given")
+    told = TEXT_STATES[state].format(at=format_when(row.sent_at), why=row.refusal or "none given")
     is_lost = state in (MessageState.UNDELIVERED, MessageState.REFUSED, MessageState.IN_DOUBT)
     step = UNREACHED if is_lost else NO_STEP
     return Head(f"{summary} {told}", step, TEXT_BADGES[state], link_to_order(request, row.checkout_uuid))
@@ -66,7 +66,7 @@ def head_of_share(row: PaymentRequest, request: HttpRequest) -> Head:
     summary = f"A mate is asked for {amount} of order {row.checkout.merchant_order_id}."
     if row.paid_at:
         summary = (
-            f"A mate paid {amount} of order {row.checkout.merchant_order_id} at {format_utc(row.paid_at)}."
+            f"A mate paid {amount} of order {row.checkout.merchant_order_id} {format_when(row.paid_at)}."
         )
     step = SHARE_STEPS.get(row.status, NO_STEP).format(until=format_utc(row.expires_at) or "the order ends")
     payment = link_to(request, "Open the payment", "payments.payment", row.payment_id)
@@ -104,7 +104,7 @@ def head_of_switch(row: Switch, request: HttpRequest) -> Head:
     if not row.is_stopped:
         return Head(f"This stop of {whom} has ended.", badge=badges.STOP_ENDED)
     links = link_to(request, "Open the merchant", "payments.merchant", row.merchant_id)
-    summary = f"An operator stopped {whom} at {format_utc(row.changed_at)}: “{row.reason}”."
+    summary = f"An operator stopped {whom} {format_when(row.changed_at)}: “{row.reason}”."
     return Head(summary, STOP_STEP, badges.STOPPED, links, is_waiting=True, action="lift")
 
 
@@ -115,9 +115,9 @@ def head_of_user(row: User, request: HttpRequest) -> Head:
         return Head(f"This person logs in to {where}.", badge=badges.ACTIVE)
     summary = f"This person can no longer log in to {where}."
     if row.disabled_for_disuse_at:
-        at = format_utc(row.disabled_for_disuse_at)
+        at = format_when(row.disabled_for_disuse_at)
         return Head(
-            f"{summary} The account was not used for 90 days, and was disabled at {at}.", "", badges.DISABLED
+            f"{summary} The account was not used for 90 days, and was disabled {at}.", "", badges.DISABLED
         )
     return Head(summary, "To let the person log in again, tick Active below and save.", badges.DISABLED)
 
@@ -126,7 +126,7 @@ def head_of_key(row: ApiClient, request: HttpRequest) -> Head:
     """Return whose server uses a key, and whether it still works."""
     summary = f"{row.merchant}’s server uses this key for the API."
     if row.revoked_at:
-        return Head(f"{summary} It was revoked at {format_utc(row.revoked_at)}.", badge=badges.REVOKED)
+        return Head(f"{summary} It was revoked {format_when(row.revoked_at)}.", badge=badges.REVOKED)
     return Head(
         summary, "No action is needed. The merchant rotates and revokes keys in the portal.", badges.VALID
     )

@@ -9,7 +9,7 @@ from payments import disputes, money
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Dispute, Operation, Payment
 from portal.backoffice import badges
-from portal.backoffice.order import card_of, format_utc
+from portal.backoffice.order import card_of, format_utc, format_when
 from portal.backoffice.record_heads.head import (
     Head,
     Link,
@@ -34,7 +34,7 @@ PAYMENT_STATES: dict[str, str] = {
 SHARE_CAPTURED = "The money was taken, and is reimbursed to the lead."
 REFUND_STATES: dict[str, str] = {
     Refund.Status.PENDING: "The bank has not confirmed it yet.",
-    Refund.Status.SETTLED: "The money went back at {at}.",
+    Refund.Status.SETTLED: "The money went back {at}.",
     Refund.Status.FAILED: "It failed, and the payer does not have the money.",
 }
 REFUND_RETURNED = "It settled, and later the payer’s bank returned the money. The provider has it."
@@ -42,8 +42,8 @@ AGAIN = "The merchant can make the refund again, on the order’s page in the po
 ANOTHER_WAY = "This card cannot take the money. The merchant has to pay the payer another way."
 DISPUTE_STATES: dict[str, str] = {
     Dispute.Status.OPEN: "Their bank has taken the money back, and keeps it until it decides.",
-    Dispute.Status.WON: "It was decided for the merchant at {at}. The merchant has the money.",
-    Dispute.Status.LOST: "It was decided for the payer at {at}. The payer keeps the money, and the merchant bears the"
+    Dispute.Status.WON: "It was decided for the merchant {at}. The merchant has the money.",
+    Dispute.Status.LOST: "It was decided for the payer {at}. The payer keeps the money, and the merchant bears the"
     " loss.",
 }
 EVIDENCE = (
@@ -86,7 +86,7 @@ def head_of_refund(row: Refund, request: HttpRequest) -> Head:
     parts = list(outstanding_refund.with_returns(Operation.objects.filter(refund_uuid=row.pk)).order_by("pk"))
     returned = [part for part in parts if outstanding_refund.was_returned(part)]
     badge = badges.RETURNED if returned else REFUND[row.status]
-    state = REFUND_RETURNED if returned else REFUND_STATES[row.status].format(at=format_utc(row.settled_at))
+    state = REFUND_RETURNED if returned else REFUND_STATES[row.status].format(at=format_when(row.settled_at))
     amount = money.display(row.amount, row.checkout.currency)
     summary = f"{row.merchant} refunds {amount} for order {row.checkout.merchant_order_id}. {state}"
     summary = f"{summary} {_refund_reason(row, parts)}".strip()
@@ -95,6 +95,9 @@ def head_of_refund(row: Refund, request: HttpRequest) -> Head:
         links = link_to(request, "Open the operation", "payments.operation", case.operation_id)
         return case_head(request, summary, badge, case, *links)
     step, links = refund_step(row, request)
+    last_failed = _failed_parts(parts)[-1:]
+    for part in last_failed if row.status == Refund.Status.FAILED else []:
+        links = [*links, *link_to(request, "Open the operation", "payments.operation", part.pk)]
     return Head(summary, step, badge, [*links, *link_to_order(request, row.checkout_id)])
 
 
@@ -102,9 +105,13 @@ def _refund_reason(row: Refund, parts: list[Operation]) -> str:
     """Return the bank's reason for a failed refund, or for the last failed part of a pending one."""
     if row.status == Refund.Status.FAILED:
         return reasons.reason_text(row.failure_reason) or "The bank gave no reason."
-    failed = [part for part in parts if part.state in (Operation.State.FAILED, Operation.State.DECLINED)]
+    failed = _failed_parts(parts)
     is_pending = row.status == Refund.Status.PENDING and bool(failed)
     return f"A part of it was refused. {reasons.reason_text(failed[-1].reason)}" if is_pending else ""
+
+
+def _failed_parts(parts: list[Operation]) -> list[Operation]:
+    return [part for part in parts if part.state in (Operation.State.FAILED, Operation.State.DECLINED)]
 
 
 def refund_step(row: Refund, request: HttpRequest) -> tuple[str, list[Link]]:
@@ -124,7 +131,7 @@ def head_of_dispute(row: Dispute, request: HttpRequest) -> Head:
     """Return who disputes what and why, the decision, and who has to act until when."""
     amount, payer = money.display(row.amount, row.payment.currency), disputes.payer_of(row.payment)
     what = f"The {payer} disputes {amount} of {order_words(row.checkout_uuid)}, paid with {card_of(row.payment)}."
-    state = DISPUTE_STATES[row.status].format(at=format_utc(row.closed_at))
+    state = DISPUTE_STATES[row.status].format(at=format_when(row.closed_at))
     summary = f"{what} {disputes.reason_in_words(row)} {state}"
     about = Discrepancy.objects.filter(subject=row.pk, closed_at=None).order_by("created_at")
     case = about.exclude(kind=kinds.DISPUTED.name).first()

@@ -4,15 +4,19 @@ from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 
+from checkout.models import Checkout
+from checkout.states import VoidReason
 from config.lib import clock
-from portal.backoffice.order import format_utc
+from portal.backoffice.order import format_utc, format_when
 from portal.backoffice.record_heads.head import Head, Link, link_to, link_to_order, order_words
 from portal.badges import CLOSED, ENDED, FAILED, Badge, of_attempt, of_delivery
 from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 Status = Delivery.Status
 SUPERSEDED = "Superseded{at}: {why}, so the service does not send it any more."
-HOLD_IS_OVER = "the hold that it announces was captured, was cancelled or has ended"
+HOLD_IS_OVER = "the hold that it announces {how}"
+HOLD_WAS_CAPTURED, HOLD_WAS_CANCELLED, HOLD_ENDED = "was captured", "was cancelled", "ended without a capture"
+DELIVERED = "The endpoint accepted it{at}."
 DATA_IS_DELETED = "its personal data was deleted before it was delivered"
 CURRENT = Badge("done", "check", "Current")
 WORKING = Badge("done", "check", "Works")
@@ -44,9 +48,7 @@ def heading_of_attempt(row: Attempt) -> str:
 def head_of_event(row: Event, request: HttpRequest) -> Head:
     """Return what an event announces, whether it was delivered, and the delivery that waits for a person."""
     about = f" about {order_words(row.checkout_uuid)}" if row.checkout_uuid else ""
-    summary = (
-        f"This event is a message to {row.merchant}{about}. It happened at {format_utc(row.created_at)}."
-    )
+    summary = f"This event is a message to {row.merchant}{about}. It happened {format_when(row.created_at)}."
     order, deliveries = link_to_order(request, row.checkout_uuid), list(row.deliveries.order_by("-pk")[:2])
     if not deliveries:
         return Head(f"{summary} No endpoint was subscribed to it.", badge=_superseded_badge(row), links=order)
@@ -54,8 +56,13 @@ def head_of_event(row: Event, request: HttpRequest) -> Head:
     links = link_to(request, "Open the delivery", "webhooks.delivery", newest.pk)
     is_parked = newest.status == Status.PARKED and newest.closed_at is None
     step = "The delivery is parked. Its page says what to do." if is_parked else "No action is needed."
-    explained = f"{summary} {_superseded_words(row)}".strip() if row.superseded_at else summary
-    return Head(explained, step, of_delivery(newest), [*links, *order], is_waiting=is_parked)
+    return Head(
+        f"{summary} {_why_ended(row, newest)}".strip(),
+        step,
+        of_delivery(newest),
+        [*links, *order],
+        is_waiting=is_parked,
+    )
 
 
 def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
@@ -93,9 +100,7 @@ def head_of_subscription(row: Subscription, request: HttpRequest) -> Head:
     """Return where a merchant's events are sent, and whether the endpoint answers."""
     summary = f"{row.merchant} gets {_types(row)} at {row.url}."
     if row.ended_at:
-        return Head(
-            f"{summary} It ended at {format_utc(row.ended_at)}.", badge=CLOSED._replace(words="Ended")
-        )
+        return Head(f"{summary} It ended {format_when(row.ended_at)}.", badge=CLOSED._replace(words="Ended"))
     endpoint = Endpoint.objects.filter(subscription=row).first()
     if endpoint is None or not endpoint.failing_since:
         return Head(summary, badge=CURRENT)
@@ -113,7 +118,7 @@ def head_of_endpoint(row: Endpoint, request: HttpRequest) -> Head:
     if row.last_success_at is None:
         return Head(summary, badge=NOT_CALLED, links=links)
     return Head(
-        f"{summary} It last answered 2xx at {format_utc(row.last_success_at)}.", badge=WORKING, links=links
+        f"{summary} It last answered 2xx {format_when(row.last_success_at)}.", badge=WORKING, links=links
     )
 
 
@@ -127,13 +132,30 @@ def _types(row: Subscription) -> str:
     return "all events" if "*" in row.event_types else ", ".join(row.event_types)
 
 
+def _why_ended(event: Event, delivery: Delivery) -> str:
+    """Return a sentence about the end of an event's newest delivery, or "" if it has not ended in this way."""
+    if delivery.status == Status.DELIVERED:
+        return DELIVERED.format(at=f" {format_when(delivery.ended_at)}" if delivery.ended_at else "")
+    return _superseded_words(event) if event.superseded_at or delivery.status == Status.SUPERSEDED else ""
+
+
 def _superseded_badge(row: Event) -> Badge | None:
     return ENDED[Status.SUPERSEDED] if row.superseded_at else None
 
 
 def _superseded_words(event: Event) -> str:
-    at = f" at {format_utc(event.superseded_at)}" if event.superseded_at else ""
-    return SUPERSEDED.format(at=at, why=DATA_IS_DELETED if event.type in PERSONAL else HOLD_IS_OVER)
+    at = f" {format_when(event.superseded_at)}" if event.superseded_at else ""
+    why = DATA_IS_DELETED if event.type in PERSONAL else HOLD_IS_OVER.format(how=_end_of_hold(event))
+    return SUPERSEDED.format(at=at, why=why)
+
+
+def _end_of_hold(event: Event) -> str:
+    """Return how the hold that an event announces ended."""
+    checkout = Checkout.objects.filter(pk=event.checkout_uuid).first()
+    if checkout is not None and checkout.captured_at is not None:
+        return HOLD_WAS_CAPTURED
+    is_cancelled = checkout is not None and checkout.void_reason == VoidReason.MERCHANT_CANCEL
+    return HOLD_WAS_CANCELLED if is_cancelled else HOLD_ENDED
 
 
 def answer_words(row: Attempt) -> str:
@@ -148,7 +170,7 @@ def answer_words(row: Attempt) -> str:
 
 def _delivery_step(row: Delivery) -> str:
     if row.closed_at:
-        return f"No action is needed: a person closed it at {format_utc(row.closed_at)}."
+        return f"No action is needed: a person closed it {format_when(row.closed_at)}."
     if row.status == Status.PARKED:
         return _parked_step(row)
     if row.status != Status.PENDING:
@@ -157,7 +179,7 @@ def _delivery_step(row: Delivery) -> str:
         return "No action is needed: it is being sent now."
     if row.next_attempt_at is None:
         return "Wait. An owner or admin of the merchant has to approve the address for personal data, in the portal."
-    return f"No action is needed: the service sends it at {format_utc(row.next_attempt_at)}."
+    return f"No action is needed: the service sends it {format_when(row.next_attempt_at)}."
 
 
 def _parked_step(row: Delivery) -> str:

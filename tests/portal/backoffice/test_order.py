@@ -40,7 +40,7 @@ class TestWhereTheMoneyIs:
             ("authorized", "The bank holds £90.00 on Visa 4242. It can be captured until", "Held"),
             ("captured", "The merchant has £90.00, since", "Captured"),
             ("refunding", "£90.00 is on its way back to the cards that paid.", "Refunding"),
-            ("refunded", "£90.00 went back to the cards that paid, at", "Refunded"),
+            ("refunded", "£90.00 went back to the cards that paid, on", "Refunded"),
             ("voided", "the hold of £90.00 on Visa 4242 is being released.", "Voided"),
             ("expired", "No money has moved: it was not paid in time.", "Expired"),
         ],

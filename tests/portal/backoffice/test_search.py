@@ -197,5 +197,5 @@ class TestMatchedField:
         assert (
             results.has_mixed_id_kinds
             and not results.found_by
-            and {row.found_by for row in results.orders} == {"card", "order id"}
+            and {row.found_by for row in results.orders} == {"card", "order ID"}
         )

@@ -37,13 +37,13 @@ class TestThePage:
         for merchant in (acme, rival):
             factories.checkout(merchant, merchant_order_id="A-1")
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
-        assert "> 2 orders, found by order id</h2>" in page and "Older ones" not in page
+        assert "> 2 orders, found by order ID</h2>" in page and "Older ones" not in page
         monkeypatch.setattr("portal.backoffice.search.MAX_SHOWN", 1)
         # Without a second result, the search would redirect to the only order.
         Merchant.objects.filter(pk=rival.pk).update(name="A-1")
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
-        assert "> The newest 1 order, found by order id</h2>" in page
-        assert "Older ones are not shown. To find one, search for its order id or for a phone number" in page
+        assert "> The newest 1 order, found by order ID</h2>" in page
+        assert "Older ones are not shown. To find one, search for its order ID or for a phone number" in page
 
     def test_says_so_when_nothing_is_found(self, operator: Client) -> None:
         page = operator.get("/admin/find", {"q": "A-0"}).content.decode()

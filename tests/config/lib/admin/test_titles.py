@@ -66,10 +66,10 @@ def test_labels_of_choices_are_plain_words() -> None:
 @pytest.mark.parametrize(
     ("model", "hint"),
     [
-        (ApiCall, "A whole ID, its own or of its checkout, or a whole request ID."),
-        (Refund, "A whole ID, its own or of its checkout, or a whole refund reference."),
-        (Delivery, "A whole ID, its own or of its event or checkout."),
-        (PaymentRequest, "A whole ID, its own or of its checkout."),
+        (ApiCall, "The whole ID of the API call or its checkout, or a whole request ID."),
+        (Refund, "The whole ID of the refund or its checkout, or a whole refund reference."),
+        (Delivery, "The whole ID of the delivery, its event or its checkout."),
+        (PaymentRequest, "The whole ID of the share or its checkout."),
         (Membership, "Part of the user’s e-mail or merchant’s name."),
     ],
 )

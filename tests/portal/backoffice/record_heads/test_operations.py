@@ -6,10 +6,11 @@ from django.test import Client
 
 from checkout.models import Checkout, Refund
 from config.lib import clock
+from payments.discrepancies import kinds, reporting
 from payments.models import Operation
 from portal.models import User
 from tests.portal import people
-from tests.portal.backoffice.record_heads.tops import address_of, page_of, text_of
+from tests.portal.backoffice.record_heads.tops import address_of, main_button, page_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
@@ -23,7 +24,7 @@ class TestOperations:
             ("unknown", "The provider gave no clear answer", "Look it up"),
             ("pending", "has not confirmed it yet", "the service asks the provider again"),
             ("declined", "The bank declined it", "the payer can use another card"),
-            ("succeeded", "It succeeded at", "No action is needed."),
+            ("succeeded", "It succeeded on", "No action is needed."),
         ],
     )
     def test_explain_their_state_and_the_next_step(
@@ -33,9 +34,23 @@ class TestOperations:
         ended_at = clock.now() if state in Operation.ENDED else None
         Operation.objects.filter(pk=row.pk).update(state=state, ended_at=ended_at)
         text = text_of(operator, row)
-        assert "This asks the bank to hold £90.00 on Visa 4242 for Acme Tickets." in text
+        assert "The service asks the bank to hold £90.00 on Visa 4242 for Acme Tickets." in text
         assert told in text and step in text
         assert f'href="{address_of(captured)}"' in page_of(operator, row)
+
+    def test_in_doubt_are_looked_up_with_the_filled_button(
+        self, operator: Client, captured: Checkout
+    ) -> None:
+        row = Operation.objects.get(kind="capture")
+        Operation.objects.filter(pk=row.pk).update(state="unknown", ended_at=None)
+        assert main_button(operator, row) == "Look it up"
+        assert "page of operations" not in text_of(operator, row)
+        reporting.report_operation(row, kinds.IN_DOUBT_FOR_A_DAY)
+        assert main_button(operator, row) == "Look it up"
+        assert ">Give up the operation</button>" in page_of(operator, row)
+        Operation.objects.filter(pk=row.pk).update(state="succeeded", ended_at=clock.now())
+        answer = operator.post(f"/admin/operations/{row.pk}/look-up", {"from_page": "1"})
+        assert answer.status_code == 303 and answer["Location"] == address_of(row)
 
     def test_of_a_failed_refund_lead_to_the_refund(self, operator: Client, failed: Refund) -> None:
         part = Operation.objects.get(kind="refund")

@@ -72,7 +72,7 @@ class TestKeys:
         row = ApiClient.objects.get()
         assert "Valid" in text_of(operator, row)
         ApiClient.objects.update(revoked_at=clock.now())
-        assert "It was revoked at" in text_of(operator, row)
+        assert "It was revoked on" in text_of(operator, row)
 
 
 class TestMerchants:
@@ -94,6 +94,6 @@ class TestStops:
         factories.stop(acme)
         row = Switch.objects.get()
         told = text_of(operator, row)
-        assert "An operator stopped Acme Tickets at" in told and row.reason in told
+        assert "An operator stopped Acme Tickets on" in told and row.reason in told
         Switch.objects.update(is_stopped=False)
         assert "has ended" in text_of(operator, row)

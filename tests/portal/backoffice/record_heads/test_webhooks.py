@@ -3,8 +3,11 @@
 import pytest
 from django.test import Client
 
+from checkout import cancellations, captures
 from checkout.models import Checkout
 from config.lib import clock
+from payments.models import Merchant
+from tests.factories import CAUSE
 from tests.portal.backoffice.conftest import URL
 from tests.portal.backoffice.record_heads.tops import address_of, attempt_of, main_button, page_of, text_of
 from webhooks.models import Delivery, Endpoint, Event
@@ -28,7 +31,7 @@ class TestHeadings:
 class TestDeliveries:
     def test_that_wait_say_when_they_are_sent(self, operator: Client, delivery: Delivery) -> None:
         assert f"to {URL}." in text_of(operator, delivery)
-        assert "No action is needed: the service sends it at" in text_of(operator, delivery)
+        assert "No action is needed: the service sends it on" in text_of(operator, delivery)
 
     def test_that_are_parked_say_what_the_endpoint_answered_and_who_acts(
         self, operator: Client, delivery: Delivery
@@ -49,7 +52,31 @@ class TestDeliveries:
         Delivery.objects.update(status="superseded", next_attempt_at=None, ended_at=now)
         for row in (delivery, delivery.event):
             told = text_of(operator, row)
-            assert "Superseded at" in told and "so the service does not send it any more." in told
+            assert "Superseded on" in told and "so the service does not send it any more." in told
+
+    @pytest.mark.parametrize(
+        ("state", "how"),
+        [("captured", "was captured"), ("cancelled", "was cancelled"), ("lapsed", "ended without a capture")],
+    )
+    def test_that_are_superseded_say_how_the_hold_ended(
+        self, operator: Client, acme: Merchant, delivery: Delivery, state: str, how: str
+    ) -> None:
+        order = Checkout.objects.get()
+        if state == "captured":
+            captures.capture(acme, order.pk, cause=CAUSE)
+        elif state == "cancelled":
+            cancellations.cancel(acme, order.pk, cause=CAUSE)
+        now = clock.now()
+        Event.objects.filter(pk=delivery.event_id).update(superseded_at=now)
+        Delivery.objects.filter(pk=delivery.pk).update(
+            status="superseded", next_attempt_at=None, ended_at=now
+        )
+        for row in (delivery, delivery.event):
+            assert f"the hold that it announces {how}, so" in text_of(operator, row)
+
+    def test_that_are_delivered_say_when(self, operator: Client, delivery: Delivery) -> None:
+        Delivery.objects.update(status="delivered", next_attempt_at=None, ended_at=clock.now())
+        assert "The endpoint accepted it on" in text_of(operator, delivery.event)
 
     def test_that_a_person_closed_need_no_action(self, operator: Client, delivery: Delivery) -> None:
         attempt_of(delivery)
