@@ -190,6 +190,8 @@ class OperatorAdmin(admin.ModelAdmin):
         # address.
         kwargs["form_url"] = request.get_full_path()
         context["adminform"].form.label_suffix = ""
+        # A form has one button: it saves, and returns to the list.
+        context.update(show_save_and_add_another=False, show_save_and_continue=False)
         if row is not None:
             context.update(self._around(request, row))
         return super().render_change_form(request, context, *args, **kwargs)

@@ -173,7 +173,9 @@ class TestOtherActions:
 
     def test_the_pages_offer_the_actions_that_apply(self, admin: Client, stuck: Operation) -> None:
         page = admin.get(f"{OPERATIONS}{stuck.pk}/change/").content.decode()
-        assert ">Settled outside</button>" in page and ">Send again</button>" in page and "Give up" not in page
+        assert (
+            ">Settled outside</button>" in page and ">Send again</button>" in page and "Give up" not in page
+        )
         captured = Operation.objects.filter(kind="capture").first()
         assert captured is not None
         page = admin.get(f"{OPERATIONS}{captured.pk}/change/").content.decode()

@@ -306,6 +306,18 @@ class TestAdding:
         assert "Change merchant" not in page
         assert "All times are UTC." not in operator.get(f"{MERCHANTS}add/").content.decode(), "it has no time"
 
+    def test_of_all_are_stopped_without_an_empty_heading(self, operator: Client) -> None:
+        page = operator.get("/admin/payments/switch/add/").content.decode()
+        assert "Stop all merchants?" in page and ">About<" not in page and "about-title" not in page
+
+    def test_has_one_button_and_folds_other_links(self, operator: Client, acme: Merchant) -> None:
+        page = operator.get(f"{MERCHANTS}{acme.pk}/change/").content.decode()
+        assert (
+            page.count('<input type="submit"') == 1 and "_addanother" not in page and "_continue" not in page
+        )
+        assert '<details><summary class="link link-small">Other</summary>' in page
+        assert '<h3 class="hint">Other</h3>' not in page
+
     def test_says_what_to_do_next(self, operator: Client) -> None:
         form = stage.FORM | {"name": "Harbour Kitchen"}
         page = operator.post(self.ADD, form, follow=True).content.decode()

@@ -1,10 +1,13 @@
 """The menu on the operators' pages and on the admin's pages."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
 from checkout.models import Checkout
+from config.lib import clock
 from config.lib.admin.panels import Link
 from payments import operator_stops
 from payments.discrepancies import kinds, reporting
@@ -14,6 +17,7 @@ from portal.backoffice.order import format_utc
 from portal.models import User
 from tests import factories
 from tests.portal import people
+from webhooks.models import Endpoint
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 HERE = 'aria-current="page"'
@@ -71,6 +75,18 @@ def test_the_overview_names_stopped_merchants(operator: Client, acme: Merchant) 
     page = operator.get("/admin/now").content.decode()
     assert "Stopped" in page and "Acme Tickets: Fraud" in page
     assert "All merchants have been stopped" not in operator.get("/admin/").content.decode()
+
+
+def test_the_overview_counts_failing_endpoints_apart_from_parked_deliveries(
+    operator: Client, acme: Merchant
+) -> None:
+    subscription = factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]).subscription
+    Endpoint.objects.create(subscription=subscription, failing_since=clock.now() - timedelta(hours=2))
+    page = operator.get("/admin/now").content.decode()
+    parked, failing = page.partition("Failing endpoints</dt>")[::2]
+    parked = parked.partition("Deliveries parked today</dt>")[2]
+    assert 'class="tone-done"' in parked and "endpoint" not in parked
+    assert 'class="tone-held"' in failing.partition("</strong>")[0] and "Acme Tickets, for 2 hours" in failing
 
 
 def test_the_overview_begins_with_the_stop_of_all_merchants(operator: Client) -> None:
