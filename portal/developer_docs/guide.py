@@ -1,5 +1,6 @@
 """The document's prose: guide.md and generators.md, with their tables filled in from the code. Rule docs.stripe."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,11 @@ def _webhook_values(document: dict[str, Any]) -> dict[str, str]:
     """Return links to the JSON Schemas of the events, and the addresses from which deliveries come."""
     urls = {kind: methods["post"]["externalDocs"]["url"] for kind, methods in document["webhooks"].items()}
     links = (f"[`{kind}`]({url.removeprefix(settings.BASE_URL)})" for kind, url in urls.items())
-    return {"{schemas}": ", ".join(links), "{delivery_addresses}": _describe_source_addresses()}
+    return {
+        "{schemas}": ", ".join(links),
+        "{delivery_addresses}": _describe_source_addresses(),
+        "{delivery_address_list}": json.dumps(settings.WEBHOOK_SOURCE_ADDRESSES),
+    }
 
 
 def _describe_source_addresses() -> str:

@@ -28,7 +28,9 @@ class TestSourceAddresses:
         assert answer["Cache-Control"] == "public, max-age=300"
         assert answer.json()["addresses"] == ["203.0.113.7/32", "2001:db8::/48"]
         assert answer.json()["message"].startswith("Deliveries come from the networks in addresses.")
-        assert "- `203.0.113.7/32`\n- `2001:db8::/48`\n" in guide.fill_in_values(guide.GUIDE, document)
+        words = guide.fill_in_values(guide.GUIDE, document)
+        assert "- `203.0.113.7/32`\n- `2001:db8::/48`\n" in words
+        assert '`{"addresses": ["203.0.113.7/32", "2001:db8::/48"], "message": "..."}`' in words
 
     def test_are_an_empty_list_with_a_sentence_if_none_are_set(
         self, document: dict[str, Any], settings: Settings
@@ -39,6 +41,7 @@ class TestSourceAddresses:
         assert answer["message"].startswith("This service publishes no addresses for its deliveries.")
         chapter = guide.fill_in_values(guide.GUIDE, document).partition("## Delivery addresses")[2]
         assert chapter.strip().startswith(answer["message"]), "what applies here comes first"
+        assert '`{"addresses": [], "message": "..."}`' in chapter, "the sample is the answer of this service"
 
     def test_are_linked_from_the_documentation(self) -> None:
         page = Client().get("/api/docs").content.decode()
