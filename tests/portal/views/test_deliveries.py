@@ -80,7 +80,9 @@ class TestClosing:
         assert re.search(r'action="/portal/deliveries/close"[^§]*?>Close it</button>', words)
         assert words.count('type="checkbox"') == 1, "what cannot be sent with others is not ticked"
         assert "too late</span>" in words
-        assert "Send anyway" in client.get(f"/portal/deliveries/{over.pk}").content.decode()
+        words = client.get(f"/portal/deliveries/{over.pk}").content.decode()
+        assert "Send anyway" in words and f'aria-describedby="again-{over.pk}"' in words
+        assert "your server gets it, but it cannot capture this order any more" in words
         done = client.post("/portal/deliveries/close", follow=True).content.decode()
         assert "1 delivery is closed." in done and "too late" not in done
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
