@@ -87,6 +87,13 @@ class TestOnAPhone:
         assert re.search(r"\d of \d mates paid", words) and re.search(r"£\d+\.\d\d from mates", words)
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
+    def test_the_split_orders_begin_right_below_their_name(self, desk: Desk, page: Page, width: int) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, "/portal/groups")
+        table = page.locator("#found > .table")
+        assert table.evaluate("it => getComputedStyle(it).borderTopStyle") == "none", "the section has a rule"
+        assert 4 <= box(page, "tbody .table-thing")[1] - box(page, "#orders-title")[3] <= 24
+
     def test_no_timeline_title_wraps_before_its_colon(self, desk: Desk, page: Page, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 812})
         desk.at(page, f"/portal/checkouts/{desk.uuids['lost']}")
