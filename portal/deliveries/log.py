@@ -84,7 +84,7 @@ def delivery_details(
         badge=badges.of_delivery(delivery),
         sentence=_delivery_sentence(delivery, attempt, attempts),
         steps=_attempt_steps(delivery, attempts),
-        url=url if is_current_url else "(your endpoint of that time)",
+        url=url if is_current_url else "your endpoint at the time",
         request_lines=_sent_headers(delivery, attempt) if attempt else [],
         body=body,
         is_masked=is_masked and not event.body_deleted_at,

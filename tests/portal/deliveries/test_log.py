@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -15,7 +16,7 @@ from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
 from webhooks import delivery, headers, outbox, signing, subscriptions
-from webhooks.models import Delivery, EventType, SigningSecret
+from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
 pytestmark = pytest.mark.django_db
 
@@ -105,6 +106,18 @@ class TestLog:
         shown = log.delivery_details(acme, read_before)
         assert shown.sentence == "It is being sent right now." and shown.is_live
         assert [step.words for step in shown.steps] == ["under way"]
+
+    def test_names_no_current_address_for_an_attempt_to_an_earlier_one(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        sent = stage.deliver(acme, 500)
+        assert f"POST {stage.URL}" in client.get(f"/portal/deliveries/{sent.pk}").content.decode()
+        Attempt.objects.update(started_at=clock.now() - timedelta(hours=1))
+        assert (
+            "POST your endpoint at the time\n" in client.get(f"/portal/deliveries/{sent.pk}").content.decode()
+        )
 
     def test_shows_a_curl_command_that_a_receiver_accepts(
         self, client: Client, acme: Merchant, held: Checkout

@@ -24,7 +24,8 @@ class TestKey:
         made = ApiClient.objects.get()
         assert (made.name, made.scopes) == ("Till", "checkouts:read")
         assert get_token(made.client_id, secret_in(page)) == 200
-        assert "sk_" not in client.get("/portal/keys").content.decode()
+        words = client.get("/portal/keys").content.decode()
+        assert "sk_" not in words and re.search(r"Never used\. Created\s+\d\d:\d\d\.", words)
         assert secret_in(page) not in str(AuditEntry.objects.values())
 
     def test_for_a_laptop_is_prefilled(self, client: Client) -> None:

@@ -58,6 +58,8 @@ def test_shows_counts_and_sums_and_no_person(owner: Client, order: Checkout, fin
     assert "Orders split 1 of 1 captured, 100%" in page and "Mates paid 1 of 2 50%" in page
     assert "Came in from mates £20.00 of £50.00 asked" in page
     assert "Equally 0" in page and "Different amounts 1 100%" in page
+    assert "Group Created today Mates paid" in page
+    assert "Mates who were refunded count as paid, but their money is not in “From mates”." in page
     assert "Collecting" in page and "2 shares: 1 paid." in owner.get("/portal/groups").content.decode()
     for hidden in ("Finn", "Amy", "Lea", "900456", "4444"):
         assert hidden not in page
