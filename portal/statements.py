@@ -64,9 +64,6 @@ SUM_HOLD_TIMES = f"""
 SELECT hour >= %(begin)s, {_sum_slots("hold_times")} FROM portal_paymenthour
 WHERE merchant_id = %(merchant)s AND hour >= %(since)s AND currency = %(currency)s GROUP BY 1
 """  # noqa: S608 - made only of our own constants
-SUM_DURATIONS = f"""
-SELECT {_sum_slots("durations")} FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(begin)s
-"""  # noqa: S608 - made only of our own constants
 
 
 def compose_answered_attempts(event_type: EventType, *, latest: int, limit: int, is_resent: bool) -> str:

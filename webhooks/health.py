@@ -69,6 +69,19 @@ class Health:
     working_since: datetime | None
 
 
+class AttemptSummary(NamedTuple):
+    """The latest attempts of an endpoint in the last 24 hours, at most 1,000: their numbers and durations.
+
+    `working_since` is the time of the first success after the endpoint's last failure.
+    """
+
+    attempts: int
+    delivered: int
+    p50_ms: int | None
+    p95_ms: int | None
+    working_since: datetime | None
+
+
 def record_health(results: Iterable[AttemptResult]) -> None:
     """Update the health of endpoints from a batch of recorded attempts."""
     by_endpoint: dict[str, list[AttemptResult]] = defaultdict(list)
@@ -101,28 +114,36 @@ def _health_row(attempts: Sequence[AttemptResult]) -> dict[str, Any]:
 def read_health(subscription: Subscription) -> Health:
     """Return the current health of the subscription's endpoint. The cost does not grow with the log."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
-    endpoint_ids: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
-    first, last = (
-        clock.first_id(now - HEALTH_PERIOD - retries.MAX_SCHEDULE_LENGTH),
-        clock.first_id(now + HEALTH_PERIOD),
-    )
-    since = {"since": now - HEALTH_PERIOD, "first": first, "last": last, "failed": endpoint.last_failure_at}
-    counted = {"latest": LATEST, "not_its_own": list(ERRORS_NOT_OF_ENDPOINT)}
-    summary = queries.row(statements.SUMMARIZE_ATTEMPTS, endpoint_ids | since | counted)
-    attempts, delivered, p50, p95, working_since = summary
+    summary = summarize_attempts(subscription, endpoint.last_failure_at)
     return Health(
-        attempts=attempts,
-        success_rate=delivered / attempts if attempts else None,
-        p50_ms=p50,
-        p95_ms=p95,
+        attempts=summary.attempts,
+        success_rate=summary.delivered / summary.attempts if summary.attempts else None,
+        p50_ms=summary.p50_ms,
+        p95_ms=summary.p95_ms,
         oldest_due_at=_oldest_due_at(subscription, now),
         parked=_count_parked(subscription, now - HEALTH_PERIOD),
         last_success_at=endpoint.last_success_at,
         last_failure_at=endpoint.last_failure_at,
         last_error=endpoint.last_error,
         failing_since=endpoint.failing_since,
-        working_since=working_since if delivered < attempts else None,
+        working_since=summary.working_since if summary.delivered < summary.attempts else None,
     )
+
+
+def summarize_attempts(subscription: Subscription, last_failure_at: datetime | None = None) -> AttemptSummary:
+    """Return the numbers and durations of the endpoint's latest attempts. The cost does not grow with the log."""
+    now = clock.now()
+    parameters: dict[str, Any] = {
+        "merchant": subscription.merchant_id,
+        "subscription": subscription.pk,
+        "since": now - HEALTH_PERIOD,
+        "first": clock.first_id(now - HEALTH_PERIOD - retries.MAX_SCHEDULE_LENGTH),
+        "last": clock.first_id(now + HEALTH_PERIOD),
+        "failed": last_failure_at,
+        "latest": LATEST,
+        "not_its_own": list(ERRORS_NOT_OF_ENDPOINT),
+    }
+    return AttemptSummary._make(queries.row(statements.SUMMARIZE_ATTEMPTS, parameters))
 
 
 def oldest_due_of_all(now: datetime, *, is_urgent: bool) -> datetime | None:

@@ -14,6 +14,7 @@ from django.utils.formats import date_format
 from payments import money
 from portal.dashboard.stats import Picture, Slot
 from portal.templatetags.portal import span
+from webhooks.health import AttemptSummary
 
 HEIGHT = 132  # pixels of the area for bars
 TOP = 22  # pixels above the bars, for the numbers
@@ -175,7 +176,7 @@ def _grid_lines(ceiling: int, currency: str) -> Iterator[Line]:
 
 
 def hold_chart(picture: Picture) -> Chart:
-    """Return the chart of times from hold to capture: median, 95 % and 99 % on a logarithmic scale."""
+    """Return the chart of times from hold to capture: median, 95% and 99% on a logarithmic scale."""
     now = picture.now
     median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
     labels = _scale_labels()
@@ -191,13 +192,13 @@ def hold_chart(picture: Picture) -> Chart:
         labels=[
             *labels,
             Label(_x_of(median), 32, f"median {span(median)}", _side(_x_of(median)), "strong"),
-            Label(_x_of(p95), 74, f"95 % in {span(p95)}", _side(_x_of(p95))),
+            Label(_x_of(p95), 74, f"95% in {span(p95)}", _side(_x_of(p95))),
         ],
         dots=[Label(_x_of(median), 48, f"median {span(median)}")],
         heading=heading,
-        rows=[("Half of them within", span(median)), ("95 % within", span(p95)), ("99 % within", span(p99))],
+        rows=[("Half of them within", span(median)), ("95% within", span(p95)), ("99% within", span(p99))],
         is_empty=False,
-        sentence=f"Median {span(median)}, 99 % in {span(p99)}.",
+        sentence=f"Median {span(median)}, 99% in {span(p99)}.",
     )
 
 
@@ -213,8 +214,11 @@ def _scale_labels() -> list[Label]:
     ]
 
 
-def attempt_chart(picture: Picture) -> Chart:
-    """Return the chart of delivery attempts: delivered attempts above the middle line, failed ones below it."""
+def attempt_chart(picture: Picture, latest: AttemptSummary | None) -> Chart:
+    """Return the chart of delivery attempts: delivered attempts above the middle line, failed ones below it.
+
+    `latest` has the response times of the endpoint, or is None if the merchant has no endpoint.
+    """
     maximum = max((max(slot.delivered, slot.failed) for slot in picture.slots), default=0)
     width = 100 / len(picture.slots)
     bars = []
@@ -232,18 +236,16 @@ def attempt_chart(picture: Picture) -> Chart:
         heading=("", "Answered 2xx", "Failed"),
         rows=_table_rows(picture, lambda slot: [f"{slot.delivered:,}", f"{slot.failed:,}"]),
         is_empty=maximum == 0,
-        sentence=_answer_sentence(picture) if maximum else "No deliveries.",
+        sentence=_answer_sentence(latest) if maximum else "No deliveries.",
     )
 
 
-def _answer_sentence(picture: Picture) -> str:
+def _answer_sentence(latest: AttemptSummary | None) -> str:
     """Return a sentence about the endpoint's response times in the last 24 hours, as on the page of webhooks."""
-    median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
-    if median is None or p95 is None:
+    if latest is None or latest.p50_ms is None or latest.p95_ms is None:
         return "Your endpoint gave no answer in the last 24 hours."
-    return (
-        f"In the last 24 hours, half of your endpoint’s answers came in {span(median)}, 95% in {span(p95)}."
-    )
+    median, p95 = (span(ms / 1000).removeprefix("under ") for ms in (latest.p50_ms, latest.p95_ms))
+    return f"In the last 24 hours, half of your endpoint’s answers came within {median}, 95% within {p95}."
 
 
 def days_words(picture: Picture) -> str:

@@ -93,20 +93,21 @@ class WaitingItems:
         return parked_deliveries(self.merchant)[: MAXIMUM + 1].count()
 
     @cached_property
-    def _subscription(self) -> Subscription | None:
+    def subscription(self) -> Subscription | None:
+        """The merchant's current subscription, with its endpoint."""
         rows = Subscription.objects.filter(merchant=self.merchant, ended_at=None)
         return rows.select_related("endpoint").first()
 
     @property
     def failing(self) -> Endpoint | None:
         """The merchant's endpoint while it is failing, else None."""
-        endpoint: Endpoint | None = getattr(self._subscription, "endpoint", None)
+        endpoint: Endpoint | None = getattr(self.subscription, "endpoint", None)
         return endpoint if endpoint and endpoint.failing_since else None
 
     @property
     def unapproved(self) -> str:
         """The webhook address while it awaits approval for the personal data that it asks for, else ""."""
-        found = self._subscription
+        found = self.subscription
         if found is None or found.is_approved or not {"*", *PERSONAL} & set(found.event_types):
             return ""
         return found.url

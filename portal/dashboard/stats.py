@@ -11,9 +11,8 @@ from config.lib import clock
 from config.lib.database import queries
 from payments.models import Merchant
 from portal import statements
-from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
+from portal.dashboard.histogram import HOLD_SECONDS
 
-ANSWER_PERIOD = timedelta(hours=24)
 RANGES = {"24h": (24, timedelta(hours=1)), "7d": (7, timedelta(days=1)), "30d": (30, timedelta(days=1))}
 
 
@@ -36,11 +35,7 @@ class Slot:
 
 @dataclass
 class Totals:
-    """The sums of a range, and histograms of the times from hold to capture and of the response times.
-
-    `hold` and `answer` return seconds, or None without data. The response times are those of the last 24
-    hours in every range, as on the page of webhooks. Totals of a previous range have no response times.
-    """
+    """The sums of a range, and a histogram of the times from hold to capture."""
 
     captured_count: int = 0
     captured_amount: int = 0
@@ -49,14 +44,10 @@ class Totals:
     delivered: int = 0
     failed: int = 0
     hold_times: Sequence[int] = ()
-    durations: Sequence[int] = ()
 
     def hold(self, share: float) -> float | None:
+        """Return a percentile of the times from hold to capture in seconds, or None without data."""
         return HOLD_SECONDS.percentile(self.hold_times, share)
-
-    def answer(self, share: float) -> float | None:
-        milliseconds = ANSWER_MS.percentile(self.durations, share)
-        return None if milliseconds is None else milliseconds / 1000
 
     @property
     def attempts(self) -> int:
@@ -110,9 +101,6 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     before, now = _sum_ranges(currency_sums, delivery_sums)
     for is_now, *counts in queries.rows(statements.SUM_HOLD_TIMES, parameters | {"currency": chosen}):
         (now if is_now else before).hold_times = [count or 0 for count in counts]
-    day = {"merchant": merchant.pk, "begin": clock.now() - ANSWER_PERIOD}
-    for slots in queries.rows(statements.SUM_DURATIONS, day):
-        now.durations = [count or 0 for count in slots]
     return Picture(
         span, chosen, currencies, begin, now, before, _build_slots(begins, currency_sums, delivery_sums)
     )

@@ -267,6 +267,7 @@ class DeliveryHour(models.Model):
     hour = models.DateTimeField()
     delivered_count = models.PositiveIntegerField(default=0)
     failed_count = models.PositiveIntegerField(default=0)
+    # Only the previous release reads the durations. The next release can remove them (decision 0029).
     durations = ArrayField(
         models.PositiveIntegerField(),
         default=list,

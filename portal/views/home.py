@@ -16,6 +16,8 @@ from portal.dashboard import charts, first_day, stats
 from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Membership
 from portal.templatetags.portal import span
+from webhooks import health
+from webhooks.models import Subscription
 
 PERIOD_WORDS = {"24h": "24 hours", "7d": "Seven days", "30d": "30 days"}
 PERIODS = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
@@ -35,7 +37,10 @@ def show_home(request: HttpRequest, membership: Membership) -> HttpResponse:
     period = period if period in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read_stats(membership.merchant, period, request.GET.get("currency", ""))
-        context = _chart_context(picture) | {"needs": waiting.list_tasks(), "switch": PERIODS}
+        context = _chart_context(picture, waiting.subscription) | {
+            "needs": waiting.list_tasks(),
+            "switch": PERIODS,
+        }
         context["span_words"] = PERIOD_WORDS[period]
     template = "portal/_pictures.html" if pages.is_part_requested(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
@@ -50,7 +55,8 @@ def _show_first_day(request: HttpRequest, membership: Membership, waiting: Waiti
     return page
 
 
-def _chart_context(picture: stats.Picture) -> dict[str, Any]:
+def _chart_context(picture: stats.Picture, subscription: Subscription | None) -> dict[str, Any]:
+    latest = health.summarize_attempts(subscription) if subscription else None
     return {
         "picture": picture,
         "days": charts.days_words(picture),
@@ -58,7 +64,7 @@ def _chart_context(picture: stats.Picture) -> dict[str, Any]:
         "outcomes": charts.outcome_chart(picture),
         "volume": charts.volume_chart(picture),
         "holds": charts.hold_chart(picture),
-        "attempts": charts.attempt_chart(picture),
+        "attempts": charts.attempt_chart(picture, latest),
     }
 
 
@@ -72,9 +78,9 @@ def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:
             "note": _count_words(now.captured_count, "payment"),
         },
         {
-            "name": "Refunded",
+            "name": "Orders refunded",
             "value": money.display(now.refunded_amount, picture.currency),
-            "note": _count_words(now.refunded_count, "payment"),
+            "note": _count_words(now.refunded_count, "order"),
         },
         {
             "name": "Hold to capture, median",

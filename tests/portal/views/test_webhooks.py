@@ -182,7 +182,7 @@ class TestTestEvent:
         page = client.get(address).content.decode()
         assert (
             "The answer counts in Health." in page
-            and "95% in" in page
+            and "95% within" in page
             and "1 of 1" in page
             and "hx-swap-oob" not in page
         )
