@@ -15,6 +15,7 @@ from payments.models import Merchant
 from portal.models import Role
 from tests import plans
 from tests.factories import CAUSE
+from tests.outside import refund_outside
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +44,23 @@ class TestRefunds:
             assert order_id in words and "£90.00" in words and "Pending" in words, query
         for query in ("q=r-2", "state=settled", "until=2020-01-01"):
             assert "No refunds match" in client.get(f"/portal/refunds?{query}").content.decode(), query
+
+    @pytest.mark.rule("sync.outside")
+    @pytest.mark.usefixtures("posted")
+    def test_in_the_banks_dashboard_are_shown_under_balance_and_on_the_order(
+        self, client: Client, captured: Checkout
+    ) -> None:
+        order_id = captured.merchant_order_id
+        refund_outside(captured.payment, 2000)
+        words = client.get("/portal/refunds").content.decode()
+        assert order_id not in words
+        assert "Refunds in the bank’s dashboard are on their order’s page and under Balance." in words
+        balance = client.get("/portal/balance").content.decode()
+        assert order_id in balance and "−£20.00" in balance
+        assert "£20.00" in client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        words = client.get("/portal/refunds").content.decode()
+        assert order_id in words and "Refunds in the bank’s dashboard are on" in words
 
     @pytest.mark.parametrize(
         ("reason", "helps"),
