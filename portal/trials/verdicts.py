@@ -217,7 +217,7 @@ def _judge_lost(evidence: TrialEvidence) -> Verdict | None:
         return PASSED
     if evidence.now - captured_at < LISTING_PERIOD:
         return None
-    failure = "The capture's answer was lost, and your server never asked again."
+    failure = "The capture’s answer was lost, and your server never asked again."
     remedy = "It does not know that the order is paid. Repeat the capture, or read the order."
     return Verdict(False, f"{failure} {remedy}")
 

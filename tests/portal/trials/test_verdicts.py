@@ -351,7 +351,7 @@ class TestDoubt:
         monkeypatch.setattr(verdicts, "LISTING_PERIOD", verdicts.LISTING_PERIOD * 0)
         trial = backend.walk(acme, "lost", Backend(api), self.finish)
         assert trial.has_passed is False and trial.reason.startswith(
-            "The capture's answer was lost, and your"
+            "The capture’s answer was lost, and your"
         )
 
 
