@@ -5,12 +5,14 @@ Rules pledge.ends, pledge.withdraw, pledge.captured, pledge.split_changes.
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from babel.lists import format_list
 from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
 
 from checkout import pledges
+from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
 from hosted_page import summary
@@ -64,6 +66,25 @@ def _words_of_lead(checkout: Checkout, share: PaymentRequest, hold: Payment, rel
     title = _("{name} changed your share").format(name=lead_name(checkout))
     changed = _("It was {was} and is now {now}.").format(was=held_amount, now=share_amount)
     return {"title": title, "words": f"{changed} {no_longer_in} {released}"}
+
+
+def shares_not_taken(shares: Sequence[PaymentRequest]) -> set[UUID]:
+    """Return the ids of the open shares whose pledges could not be captured.
+
+    A claim that can have begun before the pledge does not count. After a later claim, another person might be
+    paying the share.
+    """
+    tried = {share.pk: share for share in shares if share.status == ShareStatus.OPEN and share.mate_id}
+    if not tried:
+        return set()
+    rows = Payment.objects.filter(subject__in=tried).order_by("subject", "-created_at").distinct("subject")
+    return {hold.subject for hold in rows if _was_not_taken(tried[hold.subject], hold)}
+
+
+def _was_not_taken(share: PaymentRequest, hold: Payment) -> bool:
+    until = share.claimed_until if share.claim_digest else None
+    is_claimed_since = until is not None and until > hold.created_at + share_claims.SIGNED_IN
+    return hold.decline_reason == pledges.NOT_TAKEN and not is_claimed_since
 
 
 def shares_without_hold(checkout: Checkout, since: datetime | None = None) -> list[PaymentRequest]:

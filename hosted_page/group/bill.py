@@ -34,6 +34,7 @@ class Bill:
 
     - `bill_digest`: a digest of the bill's state, from which an open page can see that the bill has changed
     - `said_no`: the line of the declined share that the page asks the lead about, None if there is none
+    - `not_taken`: the line of a share whose pledge could not be captured, None if there is none
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
     - `given_back`: texts about the money that lost disputes returned, None if no dispute is lost
@@ -54,6 +55,7 @@ class Bill:
     until: str
     seen: str
     said_no: Line | None
+    not_taken: Line | None
     last_day: LastDay | None
     disputed: str
     given_back: ReturnedMoney | None
@@ -169,6 +171,7 @@ def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str 
         total=money.display_for_payer(checkout.amount, checkout.currency),
         seen=bill_digest(checkout, shares, now, disputed),
         said_no=declined,
+        not_taken=None if declined or is_paused else _line_not_taken(all_lines),
         disputed=disputed,
         given_back=events.back,
         **_offers_and_reports(checkout, shares, now, all_lines, events),
@@ -267,6 +270,11 @@ def _end_of_links(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
 
 def _declined_lines(all_lines: Sequence[Line]) -> Iterator[Line]:
     return (line for line in all_lines if line.status == ShareStatus.DECLINED)
+
+
+def _line_not_taken(all_lines: Sequence[Line]) -> Line | None:
+    """Return the first line of a share whose pledge could not be captured, None if there is none."""
+    return next((line for line in all_lines if line.was_not_taken), None)
 
 
 def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str | None, outside: int) -> str:

@@ -18,7 +18,7 @@ from checkout.settling import amounts_owed
 from checkout.settling.cards import NOT_CARRIED_OUT, REFUSED, Accounts
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import clock
-from hosted_page import summary
+from hosted_page import ended_pledges, summary
 from hosted_page.group import group_members
 from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.group.line_looks import (
@@ -90,6 +90,7 @@ class Line:
     - `is_over`: no mate is asked to pay any more, because some of the order was refunded directly at the
       provider
     - `is_stopped`: an operator has stopped the shop, so no mate can pay now
+    - `was_not_taken`: the mate's hold could not be captured, so the share is open again
     """
 
     id: str
@@ -117,6 +118,7 @@ class Line:
     may_change: bool = False
     is_over: bool = False
     is_stopped: bool = False
+    was_not_taken: bool = False
     wrong: SmsError | None = None
 
     @property
@@ -151,6 +153,15 @@ class Line:
         )
         spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
+
+    def with_failed_capture(self) -> "Line":
+        """Return the line of an open share whose pledge could not be captured."""
+        words_of_failure = _("{name}’s card could not be charged. The share is open again.").format(
+            name=self.name
+        )
+        look, tone, icon, words = LOOK_BY_STATUS[ShareStatus.OPEN]
+        line = replace(self, look=look, tone=tone, icon=icon, words=words, was_not_taken=True)
+        return replace(line, hint=words_of_failure, spoken=words_of_failure, seen=f"{self.seen} not taken")
 
     def with_missing_reimbursement(self, *, is_owed: bool) -> "Line":
         """Return the line of a `reimbursed` share whose whole amount did not reach the lead's card.
@@ -213,6 +224,8 @@ def lines_of(
     lead = Line("lead", name, name[:1].upper(), money.display_for_payer(own, checkout.currency), 1)
     reimbursements, phones = _last_reimbursements(shares), queued_texts(checkout, shares, now)
     lines = [_share_line(checkout, share, now, reimbursements.get(share.pk), sms_error) for share in shares]
+    not_taken = {str(pk) for pk in ended_pledges.shares_not_taken(shares)}
+    lines = [line.with_failed_capture() if line.id in not_taken else line for line in lines]
     lines = [line.with_current_state(phones.get(line.id, ""), events) for line in lines]
     if events.accounts is not None:
         is_over = settling.is_refunded_by_others(checkout)

@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
+from django.utils import timezone
 
 from checkout import captures, refunds
 from checkout.models import Checkout, PaymentRequest
@@ -149,6 +151,47 @@ class TestAMateWhoseShareCouldNotBeTaken:
         mates.settled(finn.share)
         assert Operation.objects.filter(kind="capture", reason="never_arrived").exists()
         assert RELEASED in plain(words(finn.get()))
+
+
+@pytest.mark.rule("pledge.captured")
+class TestTheLeadWhoseMatesShareCouldNotBeTaken:
+    def test_reads_that_the_share_is_open_again(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(2)
+        guest.pay(2)
+        lose_hold(lead, Mate(share(lead.checkout, 2)))
+        assert share(lead.checkout, 2).is_kept(timezone.now()), "for Finn, who can try again"
+        page = words(lead.get())
+        line = plain(page.split(f'id="share-{share(lead.checkout, 2).pk}"')[1].split("</li>")[0])
+        assert "Not paid yet Finn’s card could not be charged. The share is open again." in line
+        assert "Taken" not in line and "kept until" not in line
+        block = plain(page.split('id="not-taken"')[1].split("</section>")[0])
+        assert "Finn’s share could not be taken" in block and "You cover the £20.00 until then." in block
+        assert "Copy the link" in block and "Yes, I’ll cover it" in block
+
+    def test_reads_that_another_person_has_taken_it(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(2)
+        guest.pay(2)
+        lose_hold(lead, Mate(share(lead.checkout, 2)))
+        PaymentRequest.objects.update(claim_digest="", claimed_until=None)  # the claim has expired
+        Payment.objects.update(created_at=F("created_at") - timedelta(hours=1))
+        Guest(lead.checkout).take(2)
+        page = plain(words(lead.get()))
+        assert "Taken kept until" in page and "could not be charged" not in page
+
+    def test_reads_nothing_of_it_once_the_mate_has_paid(self, lead: Payer, finn: Mate) -> None:
+        lose_hold(lead, finn)
+        assert "Finn’s share could not be taken" in plain(words(lead.get()))
+        finn.give_card()
+        page = plain(words(lead.get()))
+        assert "could not be taken" not in page and "could not be charged" not in page
+
+    def test_reads_nothing_of_it_after_covering_the_share(self, lead: Payer, finn: Mate) -> None:
+        lose_hold(lead, finn)
+        lead.post("/cancel-share", share=str(finn.share.pk))
+        page = plain(words(lead.get()))
+        assert "You cover it" in page and "could not be" not in page
 
 
 @pytest.mark.rule("pay.honest_page")
