@@ -25,6 +25,7 @@ from hosted_page import language, payer
 from payments import disputes, open_operations
 
 SIGN_IN = "sign_in"  # query parameter that asks a person who has paid to sign in again
+SIGNED_OUT = "signed_out"  # query parameter of a paid page after the payer has signed out
 AUTOMATIC = "looks"  # query parameter of requests that the page makes automatically
 
 

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from config.lib.web import csp, french
 from hosted_page import language, payer, summary
-from hosted_page.payment_target import PaymentTarget, wants_part
+from hosted_page.payment_target import SIGNED_OUT, PaymentTarget, wants_part
 from hosted_page.status.order_status import PageStatus
 from payments import money, provider
 from payments.provider import CardPage
@@ -53,6 +53,16 @@ def sign_out_button(request: HttpRequest, target: PaymentTarget) -> dict[str, An
     if payer.customer_of(request, target.subject) is None:
         return None
     return {"action": target.address("leave"), "is_paying": target.is_payable}
+
+
+def _sign_out_of_status_page(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+    """Return the context of the button "Sign out", None if no one is signed in in this browser.
+
+    The button is outside the part of the page that updates itself. It must still be right after the payment,
+    so it never says "Not you?".
+    """
+    button = sign_out_button(request, target)
+    return button and {**button, "is_paying": False}
 
 
 def render_message(
@@ -108,6 +118,8 @@ def show_status(
         **vars(page),
         "amount": money.display_for_payer(target.amount, target.checkout.currency),
         "poll_url": target.address(),
+        "leave": _sign_out_of_status_page(request, target),
+        "is_signed_out": SIGNED_OUT in request.GET and payer.customer_of(request, target.subject) is None,
         "change_card_action": target.address("another_card") if page.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),
         **dict.fromkeys(("bill", "box", "paid", "pledged", "receipt_sms", "reconsider", "stay")),

@@ -23,7 +23,7 @@ from config.lib.web import address
 from hosted_page import brand, payer, rendering
 from hosted_page.group import bill, bill_lines, collecting, group_link
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_form, for_page, wants_part
+from hosted_page.payment_target import SIGNED_OUT, PaymentTarget, for_form, for_page, wants_part
 from hosted_page.status import order_status, receipt_sms
 from hosted_page.steps import sign_in, sign_in_extension, typed_split
 from payments.models import Merchant
@@ -226,7 +226,9 @@ def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> Ht
 def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign the person out. After "Not you?", the next page asks for another number."""
     is_other = "other" in request.POST and target.is_payable
-    response = HttpResponseRedirect(sign_in.change_url(target) if is_other else target.address(), status=303)
+    response = target.go_with(SIGNED_OUT) if target.is_only_for_payer else target.go()
+    if is_other:
+        response = HttpResponseRedirect(sign_in.change_url(target), status=303)
     payer.sign_out(request, response, target.subject)
     typed_split.delete_values(request, response)
     return response

@@ -368,6 +368,8 @@ def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne
         return ""  # the lines of these shares already say where the money went
     elif borne.paid:
         words = _("Your mates’ payments are back on {card}.")
+    elif any(line.status == ShareStatus.EXPIRED for line in all_lines):
+        words = _("No mate paid a share, so this amount stays on {card}.")
     else:
         words = _("No mate is paying a share, so this amount stays on {card}.")
     return words.format(card=card, yours=money.display_for_payer(borne.yours, checkout.currency))

@@ -94,7 +94,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
     return {
         "state": f"in-{count}-of-{len(asked_shares)}",
         "heading": _heading(checkout, sums, count, len(asked_shares), is_everyone_in=is_everyone_in),
-        "sentence": _sentence(checkout, sums, count),
+        "sentence": _sentence(checkout, sums, count, _missing_names(shares, now)),
         "time_left": _time_left(checkout, now),
         "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
         "group": group_members.bill_for_claim(checkout, shares, "", now),
@@ -106,7 +106,8 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "one_link": group_link.group_link_of(checkout, shares),
         "poll_url": f"{target.auto_reload_url}&{COLLECTING}=1",
         "pay_url": target.address("card"),
-        "pay_label": _pay_label(checkout, sums, is_everyone_in=is_everyone_in),
+        "pay_note": _pay_note(checkout, sums, is_everyone_in=is_everyone_in),
+        "pay_label": _pay_label(checkout, sums),
         "change_split_url": target.address("split"),
     }
 
@@ -126,12 +127,29 @@ def _heading(checkout: Checkout, sums: Sums, count: int, mate_count: int, *, is_
     return _("Everyone’s in. Your share is {amount}").format(amount=_display(checkout, sums.yours))
 
 
-def _sentence(checkout: Checkout, sums: Sums, count: int) -> SafeString:
-    """Return the sentence that says what happens to the money if the lead pays now."""
+def _missing_names(shares: Sequence[PaymentRequest], now: datetime) -> list[str]:
+    """Return the name of each mate who is not in, "" for a mate without one.
+
+    Free units count as two mates, because it is not known how many mates will take them.
+    """
+    missing = [share for share in shares if share.status in NOT_IN]
+    return ["" if share.has_free_units(now) else share.shown_name for share in missing] + [
+        "" for share in missing if share.has_free_units(now)
+    ]
+
+
+def _sentence(checkout: Checkout, sums: Sums, count: int, missing: Sequence[str]) -> SafeString:
+    """Return the sentence that says what happens to the money if the lead pays now.
+
+    `missing` has the name of each mate who is not in.
+    """
     if count == 0:
         return SafeString(
             _("Share the link. Shares are held on your mates’ cards, and taken only if you pay.")
         )
+    if len(missing) == 1 and missing[0]:
+        words = _("If you pay now, you cover {name}’s <strong>{amount}</strong> until {name} pays.")
+        return format_html(words, name=missing[0], amount=_display(checkout, sums.missing))
     if sums.missing:
         return CELL.paragraphs({"amount": _display(checkout, sums.missing)})[0]
     return format_html(
@@ -161,12 +179,19 @@ def _labelled_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
     ]
 
 
-def _pay_label(checkout: Checkout, sums: Sums, *, is_everyone_in: bool) -> str:
+def _pay_note(checkout: Checkout, sums: Sums, *, is_everyone_in: bool) -> str:
+    """Return the line above the button to pay. The button itself has few words, so that it never grows."""
     if is_everyone_in:
-        return _("Pay {amount}, everyone’s in").format(amount=_display(checkout, checkout.amount))
+        return _("Everyone’s in")
     if not sums.missing:
-        return _("Pay {amount}").format(amount=_display(checkout, checkout.amount))
-    return _("Pay anyway: you’d cover {amount}").format(amount=_display(checkout, sums.missing))
+        return ""
+    return _("You’d cover {amount}").format(amount=_display(checkout, sums.missing))
+
+
+def _pay_label(checkout: Checkout, sums: Sums) -> str:
+    if sums.missing:
+        return _("Pay anyway")
+    return _("Pay {amount}").format(amount=_display(checkout, checkout.amount))
 
 
 def _leads_line(checkout: Checkout, sums: Sums) -> Line:

@@ -161,12 +161,12 @@ def _is_split_equally(checkout: Checkout, amounts: Sequence[int]) -> bool:
 
 
 def share_name(share: PaymentRequest, equal_order: Checkout | None = None) -> str:
-    """Return the text that replaces the name of a share without one: its number on the bill, or "Free units".
+    """Return the text that replaces the name of a share without one: its number on the bill, or "Not taken yet".
 
     If `equal_order` is passed, the text says instead that the share is one of this order's equal shares.
     """
     if share.has_units_for_anyone:
-        return _("Free units")
+        return _("Not taken yet")
     if equal_order is not None:
         return _("One of {count} equal shares").format(count=equal_order.people)
     return _("Share {number}").format(number=share.position)

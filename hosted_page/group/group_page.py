@@ -35,6 +35,7 @@ from hosted_page.payment_target import (
 )
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.order_status import page_of
+from hosted_page.status.shared_cells import NOT_CHARGED
 from hosted_page.steps.split_form import clean_name
 from payments import disputes, operator_stops
 
@@ -110,6 +111,8 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
     is_open = status.state == "step"
     if situation == Situation.BANK_RETURNED:  # a share that was paid might not be paid any more
         bill = replace(bill, people=bill.people[:1])
+    if situation == Situation.DISPUTED and bill.mine is not None and bill.mine.until:
+        status.paragraphs[0] = format_html("{} {}", NOT_CHARGED, status.paragraphs[0])
     return {
         "name": group.name,
         "bill": bill,

@@ -2,7 +2,7 @@
 
 from checkout import pledges, refunds, settling
 from checkout.models import Checkout
-from checkout.states import Status
+from checkout.states import ShareStatus, Status
 from hosted_page.group import group_members
 from hosted_page.group.group_members import GroupBill
 from hosted_page.status.cells import Situation
@@ -30,8 +30,10 @@ def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
         return Situation.ALL_TAKEN
     if bill.of(group_members.PAID):
         return Situation.ALL_PAID
-    by_others = settling.is_refunded_by_others(checkout)
-    return Situation.REFUNDED_OUTSIDE if by_others else Situation.NOT_ASKED
+    if settling.is_refunded_by_others(checkout):
+        return Situation.REFUNDED_OUTSIDE
+    has_expired = checkout.payment_requests.filter(status=ShareStatus.EXPIRED).exists()
+    return Situation.LINKS_EXPIRED if has_expired else Situation.NOT_ASKED
 
 
 def _unpaid_situation(checkout: Checkout, bill: GroupBill) -> Situation:

@@ -58,6 +58,7 @@ class Situation(StrEnum):
     ALL_TAKEN = "every share is taken or paid"
     ALL_PAID = "no share is left to pay"
     NOT_ASKED = "the lead asks for no share"
+    LINKS_EXPIRED = "the links have expired"
     DISPUTED = "a bank is reviewing a payment"
     BANK_RETURNED = "a bank has returned a payment"
     REFUNDED_OUTSIDE = "the shop refunded a payment itself"

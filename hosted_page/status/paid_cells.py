@@ -12,6 +12,7 @@ from hosted_page.status.shared_cells import (
     BANK_RETURNED,
     COVERED,
     GOES_BACK,
+    LINK_EXPIRED,
     NO_LONGER_ASKED,
     NOT_CHARGED,
     NOT_COVERED,
@@ -82,7 +83,7 @@ PAID: dict[Situation, Row] = {
     S.ALL_TAKEN: {
         V.GROUP_LINK: live_cell(
             "paused",
-            _("No share is free now"),
+            _("All shares are taken"),
             _(
                 "If a mate takes a share but does not pay it, the share becomes free again after a few minutes."
             ),
@@ -90,10 +91,11 @@ PAID: dict[Situation, Row] = {
     },
     S.ALL_PAID: {V.GROUP_LINK: closed(_("No shares left to pay"), NOTHING_MORE)},
     S.NOT_ASKED: {V.GROUP_LINK: closed(NO_LONGER_ASKED, NOTHING_MORE)},
+    S.LINKS_EXPIRED: {V.GROUP_LINK: closed(LINK_EXPIRED, NOTHING_MORE)},
 }
 REVIEWED = _(
-    "A bank is reviewing a payment for this order. This can take weeks. If the bank confirms the payment, this"
-    " link works again. If not, the link ends."
+    "A bank is reviewing a payment for this order. This can take weeks. If the bank decides that the"
+    " payment stands, this link works again. If not, the link ends."
 )
 RETURNED: dict[Situation, Row] = {
     S.DISPUTED: NOT_COVERED
@@ -107,7 +109,7 @@ RETURNED: dict[Situation, Row] = {
         ),
         V.ORDER_LINK: PAID[S.PAID][V.ORDER_LINK],
         V.HOLDER: paused(NOT_CHARGED, REVIEWED),
-        V.GROUP_LINK: Cell("paused", _("Nothing to pay now"), (REVIEWED,)),
+        V.GROUP_LINK: paused(REVIEWED),
     },
     S.BANK_RETURNED: NOT_COVERED
     | {
@@ -167,7 +169,7 @@ RETURNED: dict[Situation, Row] = {
             "refund_failed",
             REFUND_FAILED,
             _(
-                "{shop} tried to refund <strong>{amount}</strong>, but the bank did not carry it out."
+                "{shop} tried to refund <strong>{amount}</strong>, but the bank did not accept it."
                 " {shop} still has the money."
             ),
             _("Ask {shop} what happens next. The shop can try again."),

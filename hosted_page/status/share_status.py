@@ -211,9 +211,10 @@ class _ShareView:
         payment, paid_at = self.share.payment, self.checkout.authorized_at
         if payment is None or paid_at is None or not pledges.was_pledged(self.checkout, payment):
             return []
-        words = _("{name} paid at {time}. The hold on your card then became this payment.")
+        words = _("{name} paid at {time}. We then took the {amount} that was held.")
         time = summary.short_time(paid_at, summary.zone_of(self.checkout))
-        return [format_html(words, name=lead_name(self.checkout), time=time)]
+        amount = money.display_for_payer(payment.amount, self.checkout.currency)
+        return [format_html(words, name=lead_name(self.checkout), time=time, amount=amount)]
 
     def _released_hold(self) -> list[SafeString]:
         """Return sentences about this mate's hold that is released, [] if there is none.

@@ -24,12 +24,13 @@ BACK_TO_SHOP = _("Back to {shop}")
 BANK_RETURNED = _("A bank has returned a payment for this order.")
 ASK_SHOP = _("<strong>Ask <bdi>{shop}</bdi> whether your order is still valid.</strong>")
 ASK_LEAD = _("Ask {name} whether the order is still valid.")
+LINK_EXPIRED = _("This link has expired")
 NO_LONGER_ASKED = _("{name} is no longer asking for this")
 SHARE_IS_PAID = _("This share is paid")
 REFUND_FAILED = _("The refund did not go through")
 GOES_BACK = _("Your money is going back")
 SOON_SHOWN = _("Your bank may take a few days to show it.")
-TRIED_TO_REFUND = _("{shop} tried to refund this order, but the bank did not carry it out.")
+TRIED_TO_REFUND = _("{shop} tried to refund this order, but the bank did not accept it.")
 RETURNED_REFUND = (
     _(
         "{shop} refunded {amount}, but the bank returned some or all of it. You don’t need to do anything."
@@ -46,7 +47,7 @@ def _unpaid_shares(*, is_covered: bool) -> Row:
     former = (NO_NEED, _("{name} covers your share of <strong>{amount}</strong>."))
     return {
         V.REFUSED: Cell("declined", _("You said no"), (lead_sees_no if is_covered else NO_NEED,)),
-        V.LATE: closed(_("This link has expired"), *(late if is_covered else late[:2])),
+        V.LATE: closed(LINK_EXPIRED, *(late if is_covered else late[:2])),
         V.FORMER: closed(NO_LONGER_ASKED, *(former if is_covered else former[:1])),
     }
 

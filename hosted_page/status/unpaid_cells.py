@@ -101,7 +101,7 @@ UNPAID: dict[Situation, Row] = {
     S.STOPPED: dict.fromkeys(
         (V.HOLDER, V.GROUP_LINK), live_cell("suspended", CANNOT_TAKE, NOT_CHARGED_STRONG)
     ),
-    S.ALL_IN: {V.GROUP_LINK: live_cell("paused", _("Everyone’s in"), _("No share is free now."))},
+    S.ALL_IN: {V.GROUP_LINK: live_cell("paused", _("Everyone’s in"), _("All shares are taken."))},
     S.CONFIRM: {
         V.LEAD: live_cell(
             "confirm",
@@ -169,7 +169,9 @@ UNPAID: dict[Situation, Row] = {
             "pledged",
             _("You’re in for {amount}"),
             (
-                _("{name} has paid. We take <strong>{amount}</strong> from {card} once {shop} confirms."),
+                _("<strong>{amount}</strong> is held on {card}."),
+                _("{name}’s card is held too. You can no longer withdraw."),
+                _("We take your share once {shop} confirms."),
                 _("Otherwise we release it."),
             ),
         ),

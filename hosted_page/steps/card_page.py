@@ -49,6 +49,9 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
         **_split_context(target, amount),
         "language": get_language(),  # language of this page, and of the provider's texts on it
         "languages": language.other_languages(),
+        "merchant_uuid": str(
+            target.checkout.merchant_id
+        ),  # for the sandbox, whose page ends with a stop of the shop
         "here": target.address("card"),  # after a change of language, the whole page is opened again
         **dict.fromkeys(("stay", "leave")),  # defaults for a browser in which no one is signed in
         "notice": _decline_notice(target, person),
@@ -138,4 +141,4 @@ def _not_taken_notice(target: PaymentTarget, last: Payment, person: Customer | N
     if share is None or person is None or share.mate_id != person.pk:
         return None
     texts = ended_pledges.words_of(target.checkout, share, last)
-    return {"title": texts["title"], "card": "", "text": texts["words"]}
+    return {"title": texts["title"], "card": "", "text": texts["words"], "is_covered": "1"}

@@ -15,7 +15,7 @@ from hosted_page import ended_pledges, payer, prefill, rendering, share_bar, sum
 from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.steps import sign_in_extension, typed_split
 from hosted_page.steps.split_form import REDRAW_BUTTONS, ROWS, Row, SplitForm, clean_short_name
-from payments import money
+from payments import money, operator_stops
 
 
 @for_target
@@ -23,6 +23,8 @@ def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the form of the split. If a valid form was sent, save it and redirect to the next step."""
     if not target.payer_of(request):
         return _redirect_signed_out(request, target)
+    if operator_stops.is_stopped(target.checkout.merchant_id):
+        return target.go()
     if request.method != "POST":
         return _show_split(request, target)
     form = SplitForm(request.POST, target.checkout)

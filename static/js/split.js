@@ -103,7 +103,11 @@ function showItems() {
     const free = Math.max(0, quantity - counts.reduce((sum, count) => sum + count, 0));
     if (inputs[0].type === "number") inputs.forEach((input, index) => { input.max = counts[index] + free; });
     const freeCount = line.querySelector("[data-line-free]");
-    if (freeCount) setText(freeCount, String(free));
+    if (freeCount) {
+      setText(freeCount, String(free));
+      line.querySelector("[data-free-one]").hidden = free > 1;
+      line.querySelector("[data-free-several]").hidden = free <= 1;
+    }
     return { price: Number(line.dataset.price), counts, free };
   });
   const sumGoods = (count) => lines.reduce((sum, line) => sum + line.price * (count(line) || 0), 0);

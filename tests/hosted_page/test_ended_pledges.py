@@ -116,7 +116,7 @@ class TestAMateWhoseShareCouldNotBeTaken:
         lose_hold(lead, Mate(share(lead.checkout, 2)))
         page = plain(words(guest.get()))
         assert "Your share is not paid yet" in page and f"You have not been charged{NOT_TAKEN}" in page
-        assert "Not paid yet" in page and "Taken" not in page and "No share is free now" not in page
+        assert "Not paid yet" in page and "Taken" not in page and "All shares are taken" not in page
 
     def test_reads_at_the_group_link_that_another_person_has_taken_it(self, lead: Payer) -> None:
         guest = Guest(lead.checkout)
@@ -229,7 +229,7 @@ class TestTheLeadWhoChangesTheSplit:
     def test_reads_once_whose_hold_is_released(self, lead: Payer, finn: Mate) -> None:
         page = after(lead, amount=["25", "30"])
         assert "You changed the split" in page and "Please send the link again." in page
-        assert "The hold on Finn’s card is released, and they can take the new share with the link." in page
+        assert "The hold on Finn’s card is released. Finn can take the new share with the same link." in page
         assert "You changed the split" not in plain(words(lead.get()))
 
     def test_reads_the_names_of_all(self, lead: Payer, finn: Mate) -> None:
@@ -238,9 +238,7 @@ class TestTheLeadWhoChangesTheSplit:
         sam.pay(mates.AMYS)
         assert sam.status() == "pledged"
         page = after(lead, amount=["25", "25"])
-        assert (
-            "The holds on the cards of Finn and Sam are released, and they can take their new shares" in page
-        )
+        assert "The holds on the cards of Finn and Sam are released. They can take their new shares" in page
 
     def test_reads_the_name_that_a_mate_gave_at_the_group_link(self, lead: Payer) -> None:
         split(lead, name=["Finn", ""])
@@ -256,7 +254,7 @@ class TestTheLeadWhoChangesTheSplit:
 
     def test_is_not_asked_to_send_the_link_on_a_page_without_it(self, lead: Payer, finn: Mate) -> None:
         page = after(lead, when="now", amount=["25", "30"])
-        assert "Pay by card" in page and "they can take the new share with the link" in page
+        assert "Pay by card" in page and "Finn can take the new share with the same link" in page
         assert "send the link again" not in page
 
     def test_does_not_read_that_a_mate_without_a_share_can_take_one(self, lead: Payer, finn: Mate) -> None:

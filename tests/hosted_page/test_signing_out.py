@@ -12,6 +12,7 @@ from checkout.models import Checkout, Customer
 from hosted_page import payer, tasks
 from hosted_page.models import PayerSignIn, SmsMessage
 from hosted_page.privacy import data_export, data_subjects, erasure
+from payments.providers.sandbox import fault_injection
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, shown_code, words
 from tests.hosted_page.group.test_group_page import Guest
@@ -148,6 +149,23 @@ class TestNotYou:
         mates.settled(finn.share)
         page = words(finn.get())
         assert "Sign out</button>" in page and f'action="{finn.path}/leave"' in page
+
+    def test_of_a_bill_is_said_once_on_the_next_page(self, lead: Payer, finn: Mate) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        for browser in (lead, finn):
+            page = words(browser.client.get(browser.post("/leave")["Location"]))
+            assert '<p class="notice-title">You are signed out</p>' in page
+            assert page.index("You are signed out</p>") < page.index("<h1>")
+            assert "You are signed out</p>" not in words(browser.get())
+
+    def test_is_called_sign_out_on_a_page_that_becomes_the_receipt(self, finn: Mate) -> None:
+        finn.sign_in()
+        fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
+        fault_injection.set_fault(verb="look_up", mode="down", times=9)
+        finn.give_card()
+        page = words(finn.get())
+        assert "Checking with your bank" in page and "Sign out</button>" in page and "Not you?" not in page
 
     @pytest.mark.rule("pay.lead")
     def test_ends_the_sign_in_of_a_replaced_lead(self, signed_in: Payer) -> None:

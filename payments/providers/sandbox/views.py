@@ -1,6 +1,7 @@
 """The bank's own pages, the only ones that see card numbers: the card form and 3-D Secure confirmation."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
@@ -9,13 +10,13 @@ from uuid import UUID
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from config.lib.web import csp, units
-from payments import money
+from payments import money, operator_stops
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.cards import CARDS
 from payments.providers.sandbox.forms import CardForm
@@ -30,7 +31,8 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     session = CardSession.objects.filter(pk=session_uuid).first()
     if session is None:
         raise Http404
-    if request.method != "POST" and request.COOKIES.get(_cookie_name()) == str(session.pk):
+    is_used = request.COOKIES.get(_cookie_name()) == str(session.pk)
+    if request.method != "POST" and (is_used or _has_been_stopped(session)):
         return HttpResponseRedirect(session.page.get("here", session.return_url))
     _activate_language(session)
     form = CardForm(request.POST or None)
@@ -41,6 +43,16 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     response = render(request, "bank/card.html", context, status=status)
     csp.allow_forms_to(response, *session.page.get("leads_to", []))
     return response
+
+
+def _has_been_stopped(session: CardSession) -> bool:
+    """Return whether an operator has stopped the shop since the page was opened.
+
+    A new page does not count. It was opened by a process that did not know of the stop yet, and would open again.
+    """
+    is_new = timezone.now() - session.created_at < timedelta(seconds=2 * operator_stops.CACHE_SECONDS)
+    merchant_uuid = session.page.get("merchant_uuid", "")
+    return bool(merchant_uuid) and not is_new and operator_stops.is_stopped(UUID(merchant_uuid))
 
 
 def _activate_language(session: CardSession) -> None:

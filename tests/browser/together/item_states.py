@@ -12,7 +12,7 @@ def _alone(stage: Stage) -> Page:
     page = stage.at_the_split()
     page.check("#split-item")
     page.fill("#your-name", "Lea")
-    page.locator("[data-more]").first.click()
+    page.locator("button[data-more]").first.click()
     return page
 
 
@@ -24,7 +24,7 @@ def _with_a_mate(stage: Stage) -> Page:
     page.fill("#name-2", "Finn")
     page.locator("[name=assign]").first.click()
     expect(page.locator(".unit-assign")).to_be_visible()
-    page.locator(".unit-assign [data-more]").nth(1).click()
+    page.locator(".unit-assign button[data-more]").nth(1).click()
     return page
 
 
@@ -39,7 +39,7 @@ def _group_link(stage: Stage) -> Page:
     link = _waiting(stage).get_attribute(".one-link", "data-url") or ""
     page = stage.open_page()
     page.goto(link)
-    page.locator("[data-more]").first.click()
+    page.locator("button[data-more]").first.click()
     expect(page.locator("[data-take]")).to_contain_text("£")
     return page
 

@@ -35,7 +35,7 @@ def split_by_item(lead: Page) -> str:
     """Let the lead keep one ticket and leave the others free. Return the group link."""
     lead.check("#split-item")
     lead.fill("#your-name", "Lea")
-    lead.locator("[data-more]").first.click()
+    lead.locator("button[data-more]").first.click()
     lead.click("#first")
     expect(lead.locator("#pay-now")).to_be_visible()
     return lead.get_attribute(".one-link", "data-url") or ""
@@ -45,7 +45,7 @@ def take_a_ticket(page: Page, link: str, name: str, card: str = "") -> Hand:
     """Take one ticket at the group link and pledge with a card, by default with the first test card."""
     hand = Hand(page)
     page.goto(link)
-    hand.tap("[data-more]")
+    hand.tap("button[data-more]")
     hand.fill("#your-name", name)
     hand.tap("[data-take]")
     hand.fill("#phone", f"07400 {next(gallery.numbers)}")

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.gallery import Stage
 from tests.browser.test_buying import WITH_AND_WITHOUT, Visit, heading, nothing, pay, sign_in
+from tests.browser.together.pledge_states import collecting, pledged
 from tests.journeys import polling
 from tests.journeys.service import Service
 
@@ -112,3 +113,15 @@ def split(page: Page, look: Visit, *, script: bool) -> None:
         expect(page.locator("[data-left]")).to_have_text("£58.00")
     look(page)
     page.click("#continue")
+
+
+@pytest.mark.rule("pledge.page")
+def test_the_button_to_pay_stays_at_the_bottom_of_the_screen_and_keeps_its_size(stage: Stage) -> None:
+    lead = collecting(stage)
+    lead.set_viewport_size({"width": 375, "height": 812})
+    before = lead.locator("#pay-now").bounding_box()
+    pledged(stage, lead)
+    expect(lead.locator("#pay-now.button-main")).to_be_visible()
+    after = lead.locator("#pay-now").bounding_box()
+    assert before and after and dict(before) == pytest.approx(dict(after), abs=1)
+    assert after["y"] > 700 and after["y"] + after["height"] <= 812, "on the screen, without scrolling"

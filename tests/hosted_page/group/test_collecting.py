@@ -53,16 +53,18 @@ def finn(lead: Payer) -> Mate:
 class TestTheLead:
     def test_sees_who_is_in_and_what_paying_now_means(self, lead: Payer) -> None:
         page = plain(words(lead.get()))
-        assert "No one else is in yet" in page and "Pay anyway: you’d cover £50.00" in page
+        assert "No one else is in yet" in page and "You’d cover £50.00 Pay anyway" in page
         Mate(share(lead.checkout, 2)).pay()
         page = plain(words(lead.get()))
-        assert "1 of 2 mates is in" in page and "Pay anyway: you’d cover £30.00" in page
-        assert "If you pay now, you cover £30.00" in page
+        assert "1 of 2 mates is in" in page and "You’d cover £30.00 Pay anyway" in page
+        assert "If you pay now, you cover £30.00 until the others pay." in page
+        PaymentRequest.objects.filter(position=3).update(name="Amy")
+        assert "If you pay now, you cover Amy’s £30.00 until Amy pays." in plain(words(lead.get()))
         amy = Mate(share(lead.checkout, 3))
         amy.sign_in("07700 900457")
         amy.give_card()
         page = plain(words(lead.get()))
-        assert "Everyone’s in. Your share is £40.00" in page and "Pay £90.00, everyone’s in" in page
+        assert "Everyone’s in. Your share is £40.00" in page and "Everyone’s in Pay £90.00" in page
         assert "£50.00 goes back to your card" in page and "60 minutes left" in page
 
     def test_gets_only_the_changing_parts_while_the_page_is_open(self, lead: Payer, finn: Mate) -> None:
@@ -194,7 +196,10 @@ class TestAMate:
         ("number", "reason"),
         [
             (mates.CHALLENGED, "Lea is paying right now. You can no longer withdraw."),
-            ("4242424242424242", "Lea has paid. We take £20.00 from your Mastercard ending 4444 once Acme"),
+            (
+                "4242424242424242",
+                "Lea’s card is held too. You can no longer withdraw. We take your share once Acme",
+            ),
         ],
     )
     def test_cannot_withdraw_while_the_lead_pays(
@@ -277,10 +282,10 @@ class TestTheGroupLink:
         guest = Guest(lead.checkout)
         assert guest.client.get(f"{guest.path}/qr").status_code == 200
 
-    def test_says_that_no_share_is_free_once_everyone_is_in(self, lead: Payer, finn: Mate) -> None:
+    def test_says_that_all_shares_are_taken_once_everyone_is_in(self, lead: Payer, finn: Mate) -> None:
         guest = Guest(lead.checkout)
         guest.take(3, name="Sam")
-        assert "No share is free now" in plain(words(Guest(lead.checkout).get()))
+        assert "All shares are taken" in plain(words(Guest(lead.checkout).get()))
         PaymentRequest.objects.filter(pk=share(lead.checkout, 3).pk).update(
             status="cancelled", ended_at=clock.now()
         )

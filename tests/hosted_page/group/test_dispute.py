@@ -276,10 +276,16 @@ class TestTheGroupsLink:
         for step in ("", "/qr"):
             page = main(Guest(order).client.get(Guest(order).path + step, follow=True))
             assert "A bank is reviewing a payment for this order" in page
-            assert "Check now" not in page, "it takes weeks"
+            assert "Check now" in page and "not been charged" not in page, "a stranger might have paid"
             assert "paid by" not in page, "perhaps it is not"
         decide(found, is_won=True)
         assert "looking into" not in main(Guest(order).get()) and "free" in main(Guest(order).get())
+
+    def test_says_that_a_mate_with_an_unpaid_share_has_not_been_charged(self, order: Checkout) -> None:
+        guest = Guest(order)
+        guest.take(3, name="Amy")
+        disputed(order)
+        assert "You have not been charged. A bank is reviewing" in text(main(guest.get()))
 
     def test_has_ended_after_a_lost_dispute(self, order: Checkout) -> None:
         decide(disputed(order), is_won=False)

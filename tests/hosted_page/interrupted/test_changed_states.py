@@ -23,7 +23,13 @@ BACK, SHARE_BACK = "£90.00 goes back to your card", "£20.00 goes back to your 
 ORDER = {
     "cancelled": {"phone": CANCELLED, "code": CANCELLED, "split": CANCELLED, "card": CANCELLED},
     "expired": {"phone": EXPIRED, "code": EXPIRED, "split": EXPIRED, "card": EXPIRED, "question": HELD},
-    "suspended": {"phone": SUSPENDED, "code": SPLIT, "split": SUSPENDED, "card": SUSPENDED, "question": HELD},
+    "suspended": {
+        "phone": SUSPENDED,
+        "code": SUSPENDED,
+        "split": SUSPENDED,
+        "card": SUSPENDED,
+        "question": HELD,
+    },
     "signed in elsewhere": {"phone": CODE, "code": SPLIT, "split": ELSEWHERE, "card": ELSEWHERE},
     "paid elsewhere": {"phone": HELD, "code": HELD, "split": HELD, "card": HELD},
     "captured": {"held": "You’re covering £90.00 for now"},

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from checkout import cancellations, captures, expiry, mate_shares, refunds
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
 from hosted_page.models import SmsMessage
 from hosted_page.status.cells import Situation, Viewer
 from payments import operator_stops
@@ -94,6 +95,7 @@ def _collecting(order: Checkout) -> Scene:
     party = _collecting_party(order)
     Mate(party.share(2)).pay()
     mates.pay(party.share(6), mates.AMYS)
+    PaymentRequest.objects.filter(pk=party.share(3).pk).update(name="")  # a name would be in the sentence
     return Scene(party.views(V.LEAD, V.HOLDER, V.GROUP_LINK))
 
 
@@ -254,6 +256,12 @@ def _not_asked(order: Checkout) -> Scene:
     return _after_capture(party, V.GROUP_LINK)
 
 
+def _links_expired(order: Checkout) -> Scene:
+    party = _captured(order)
+    PaymentRequest.objects.update(expires_at=clock.now())
+    return Scene(party.views(V.GROUP_LINK))
+
+
 def _disputed(order: Checkout) -> Scene:
     party, other = _with_every_mate(order), captured_without_mates(order)
     for disputed in (party.order, other.checkout):
@@ -344,6 +352,7 @@ BUILDERS: dict[Situation, Callable[[Checkout], Scene]] = {
     S.ALL_TAKEN: _all_taken,
     S.ALL_PAID: _all_paid,
     S.NOT_ASKED: _not_asked,
+    S.LINKS_EXPIRED: _links_expired,
     S.DISPUTED: _disputed,
     S.BANK_RETURNED: _bank_returned,
     S.REFUNDED_OUTSIDE: _refunded_outside,

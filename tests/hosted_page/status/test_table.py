@@ -53,7 +53,7 @@ def refund(group: Group) -> None:
 @pytest.mark.rule("page.viewer")
 def test_a_failed_refund_is_reported_to_everyone_who_could_see_it(group: Group) -> None:
     fail_refund(group)
-    tried = "Acme Tickets tried to refund this order, but the bank did not carry it out."
+    tried = "Acme Tickets tried to refund this order, but the bank did not accept it."
     for viewer in (V.PAID, V.PAY_LINK, V.HOLDER, V.GROUP_LINK):
         assert tried in group.page(viewer), viewer
     assert "not gone back" in group.page(V.PAID)

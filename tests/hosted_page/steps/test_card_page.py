@@ -1,12 +1,17 @@
 """The words around the card fields: what is held, and what goes back to the lead."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from checkout import captures
 from checkout.models import Checkout
-from payments.models import Payment
-from tests.factories import stop
+from payments.models import Merchant, Payment
+from payments.providers.sandbox.models import CardSession, Charge
+from tests import mates
+from tests.factories import CAUSE, stop
 from tests.hosted_page.browsers import Mate, Payer, words
 from tests.hosted_page.status.reading import plain
 
@@ -79,3 +84,41 @@ class TestACardThatWasRefused:
         stop(lead.checkout.merchant, is_stopped=False)
         lead.client.get(refused["Location"])
         assert not Payment.objects.exists()
+
+
+@pytest.mark.rule("operator.stop")
+class TestAStopOfTheShop:
+    STOPPED = "can’t take payments right now"
+
+    def test_is_shown_by_the_split_step_and_saves_nothing(self, unpaid: Checkout) -> None:
+        made = Payer(unpaid)
+        made.sign_in()
+        stop(unpaid.merchant)
+        for answer in (made.get("/split"), made.client.post(f"/pay/split?id={unpaid.pk}", {"split": "all"})):
+            assert answer["Location"] == f"/pay?id={unpaid.pk}"
+        assert self.STOPPED in words(made.get()) and Checkout.objects.get().people is None
+
+    def test_is_shown_by_a_reload_of_the_card_page(self, lead: Payer) -> None:
+        page = lead.get("/card")["Location"]
+        stop(lead.checkout.merchant)
+        CardSession.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+        shown = lead.client.get(page, follow=True)
+        assert self.STOPPED in words(shown)
+
+    def test_of_another_shop_does_not_concern_the_card_page(self, lead: Payer) -> None:
+        page = lead.get("/card")["Location"]
+        stop(Merchant.objects.create(name="Other"))
+        CardSession.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+        assert lead.client.get(page).status_code == 200
+
+
+@pytest.mark.rule("pledge.captured")
+def test_a_mate_whose_share_could_not_be_taken_reads_who_covers_it(lead: Payer) -> None:
+    finn = Mate(lead.checkout.payment_requests.get(position=2))
+    finn.pay()
+    lead.client.get(lead.client.post(lead.get("/card")["Location"], CARD)["Location"])
+    captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+    Charge.objects.filter(last4="4444").update(state="voided")
+    assert mates.settled(finn.share) == "open"
+    page = plain(words(finn.client.get(finn.get("/card")["Location"])))
+    assert "Lea covers your share until you pay." in page and "goes back to" not in page
