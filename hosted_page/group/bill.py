@@ -171,7 +171,6 @@ def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str 
         total=money.display_for_payer(checkout.amount, checkout.currency),
         seen=bill_digest(checkout, shares, now, disputed),
         said_no=declined,
-        not_taken=None if declined or is_paused else _line_not_taken(all_lines),
         disputed=disputed,
         given_back=events.back,
         **_offers_and_reports(checkout, shares, now, all_lines, events),
@@ -298,6 +297,7 @@ def _offers_and_reports(
     disputed, is_stopped = events.disputed, any(line.is_stopped for line in lines)
     is_paused = disputed or is_stopped
     return {
+        "not_taken": None if is_paused else _line_not_taken(lines),
         "last_day": None if is_paused else last_day.last_day_offer(checkout, shares, lines, now),
         "until": "" if disputed or checkout.status != Status.CAPTURED else _end_of_links(checkout, shares),
         "may_add": "" if is_stopped else _amount_for_late_mate(checkout, shares, now),

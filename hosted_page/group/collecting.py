@@ -106,8 +106,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "one_link": group_link.group_link_of(checkout, shares),
         "poll_url": f"{target.auto_reload_url}&{COLLECTING}=1",
         "pay_url": target.address("card"),
-        "pay_note": _pay_note(checkout, sums, is_everyone_in=is_everyone_in),
-        "pay_label": _pay_label(checkout, sums),
+        **_pay_words(checkout, sums, is_everyone_in=is_everyone_in),
         "change_split_url": target.address("split"),
     }
 
@@ -179,19 +178,13 @@ def _labelled_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
     ]
 
 
-def _pay_note(checkout: Checkout, sums: Sums, *, is_everyone_in: bool) -> str:
-    """Return the line above the button to pay. The button itself has few words, so that it never grows."""
-    if is_everyone_in:
-        return _("Everyone’s in")
-    if not sums.missing:
-        return ""
-    return _("You’d cover {amount}").format(amount=_display(checkout, sums.missing))
-
-
-def _pay_label(checkout: Checkout, sums: Sums) -> str:
+def _pay_words(checkout: Checkout, sums: Sums, *, is_everyone_in: bool) -> dict[str, str]:
+    """Return the button's label, and the line above it. The label has few words, so that the button never grows."""
     if sums.missing:
-        return _("Pay anyway")
-    return _("Pay {amount}").format(amount=_display(checkout, checkout.amount))
+        note = _("You’d cover {amount}").format(amount=_display(checkout, sums.missing))
+        return {"pay_note": note, "pay_label": _("Pay anyway")}
+    label = _("Pay {amount}").format(amount=_display(checkout, checkout.amount))
+    return {"pay_note": _("Everyone’s in") if is_everyone_in else "", "pay_label": label}
 
 
 def _leads_line(checkout: Checkout, sums: Sums) -> Line:

@@ -31,8 +31,7 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     session = CardSession.objects.filter(pk=session_uuid).first()
     if session is None:
         raise Http404
-    is_used = request.COOKIES.get(_cookie_name()) == str(session.pk)
-    if request.method != "POST" and (is_used or _has_been_stopped(session)):
+    if request.method != "POST" and (_is_used(request, session) or _has_been_stopped(session)):
         return HttpResponseRedirect(session.page.get("here", session.return_url))
     _activate_language(session)
     form = CardForm(request.POST or None)
@@ -43,6 +42,10 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     response = render(request, "bank/card.html", context, status=status)
     csp.allow_forms_to(response, *session.page.get("leads_to", []))
     return response
+
+
+def _is_used(request: HttpRequest, session: CardSession) -> bool:
+    return request.COOKIES.get(_cookie_name()) == str(session.pk)
 
 
 def _has_been_stopped(session: CardSession) -> bool:
