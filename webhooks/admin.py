@@ -195,7 +195,7 @@ class AttemptAdmin(ReadOnlyAdmin):
         "delivery",
     )
     search_fields = ("id", "delivery", "delivery__event")
-    ordering = merchants_order = ("-started_at", "-pk")
+    ordering = merchants_order = ("-started_at", "-pk")  # type: ignore[assignment]  # a longer tuple
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -51,9 +51,14 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
         if not locks.is_locked(error):
             raise
         messages.warning(request, BUSY)
-    own_page = columns.page_address("payments.operation", key)
-    address = own_page if FROM_PAGE in request.POST else reverse("admin_operations")
-    return HttpResponseRedirect(address, status=303)
+    return HttpResponseRedirect(_address_of_start(request, key), status=303)
+
+
+def _address_of_start(request: HttpRequest, key: UUID) -> str:
+    """Return the page on which a look-up was started: the operation's own page, or the one of all cases."""
+    if FROM_PAGE in request.POST:
+        return columns.page_address("payments.operation", key)
+    return reverse("admin_operations")
 
 
 def _report_outcome(request: HttpRequest, title: str, operation: Operation) -> None:

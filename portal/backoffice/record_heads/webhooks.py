@@ -151,7 +151,7 @@ def _superseded_words(event: Event) -> str:
 
 def _end_of_hold(event: Event) -> str:
     """Return how the hold that an event announces ended."""
-    checkout = Checkout.objects.filter(pk=event.checkout_uuid).first()
+    checkout = Checkout.objects.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None
     if checkout is not None and checkout.captured_at is not None:
         return HOLD_WAS_CAPTURED
     is_cancelled = checkout is not None and checkout.void_reason == VoidReason.MERCHANT_CANCEL

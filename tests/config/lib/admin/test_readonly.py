@@ -62,4 +62,4 @@ class TestAdmin:
         assert "Part of the user’s e-mail or merchant’s name." in memberships
         assert "<title>TEST · Memberships · Merchant Checkout · Operators</title>" in memberships
         deliveries = client.get("/admin/webhooks/delivery/").content.decode()
-        assert "A whole ID, its own or of its event or checkout." in deliveries
+        assert "The whole ID of the delivery, its event or its checkout." in deliveries
