@@ -42,6 +42,11 @@ class Head:
     action: str = ""
     form: Link | None = None
 
+    @property
+    def has_loud_link(self) -> bool:
+        """Return whether the first link is the main button."""
+        return self.is_waiting and not self.action and self.form is None
+
 
 def link_to(request: HttpRequest, words: str, label: str, key: object) -> list[Link]:
     """Return a link to a row's page, or no link if there is no row or this operator may not see its list."""

@@ -26,16 +26,15 @@ def line_of(error: BaseException) -> dict[str, object]:
 
 @pytest.mark.django_db
 def test_a_database_error_is_named_and_counted() -> None:
-    counted = database_errors.ERRORS.labels("25006")._value
+    counted = database_errors.ERRORS.labels("22012")._value
     before = counted.get()
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION READ ONLY")
-            cursor.execute("CREATE TABLE x ()")
+            cursor.execute("SELECT 1 / 0")
     except DatabaseError as error:
-        assert isinstance(error.__cause__, psycopg.errors.ReadOnlySqlTransaction)
+        assert isinstance(error.__cause__, psycopg.errors.DivisionByZero)
         line = line_of(error)
-    assert line["sqlstate"] == "25006" and counted.get() == before + 1
+    assert line["sqlstate"] == "22012" and counted.get() == before + 1
     connection.set_rollback(True)
 
 

@@ -259,7 +259,7 @@ def _not_asked(order: Checkout) -> Scene:
 def _links_expired(order: Checkout) -> Scene:
     party = _captured(order)
     PaymentRequest.objects.update(expires_at=clock.now())
-    return Scene(party.views(V.GROUP_LINK))
+    return _after_capture(party, V.GROUP_LINK)
 
 
 def _disputed(order: Checkout) -> Scene:

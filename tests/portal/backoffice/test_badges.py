@@ -10,6 +10,7 @@ from portal.badges import Badge
 from portal.models import OutboundEmail
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("fields", "badge"),
     [
