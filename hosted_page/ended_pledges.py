@@ -136,7 +136,7 @@ def _asked_again_sentence(shares: Sequence[PaymentRequest]) -> str:
     if not shares:
         return ""
     words = ngettext(
-        "The hold on {names}’s card is released. {names} can take the new share with the same link.",
+        "The hold on {names}’s card is released. They can take the new share with the same link.",
         "The holds on the cards of {names} are released. They can take their new shares with the same link.",
         len(shares),
     )

@@ -103,6 +103,7 @@ def page_context() -> dict[str, Any]:
         "held_rows": [],
         "held_note": "",
         "language": settings.LANGUAGE_CODE,
+        "merchant_uuid": "",
         "stay": {"action": "", "seconds": payer.LIFE, "until": "", "is_last": False},
         "leave": {"action": "", "is_paying": True},
         "notice": None,

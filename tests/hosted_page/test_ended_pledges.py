@@ -229,7 +229,7 @@ class TestTheLeadWhoChangesTheSplit:
     def test_reads_once_whose_hold_is_released(self, lead: Payer, finn: Mate) -> None:
         page = after(lead, amount=["25", "30"])
         assert "You changed the split" in page and "Please send the link again." in page
-        assert "The hold on Finn’s card is released. Finn can take the new share with the same link." in page
+        assert "The hold on Finn’s card is released. They can take the new share with the same link." in page
         assert "You changed the split" not in plain(words(lead.get()))
 
     def test_reads_the_names_of_all(self, lead: Payer, finn: Mate) -> None:
@@ -254,7 +254,7 @@ class TestTheLeadWhoChangesTheSplit:
 
     def test_is_not_asked_to_send_the_link_on_a_page_without_it(self, lead: Payer, finn: Mate) -> None:
         page = after(lead, when="now", amount=["25", "30"])
-        assert "Pay by card" in page and "Finn can take the new share with the same link" in page
+        assert "Pay by card" in page and "They can take the new share with the same link" in page
         assert "send the link again" not in page
 
     def test_does_not_read_that_a_mate_without_a_share_can_take_one(self, lead: Payer, finn: Mate) -> None:
