@@ -1,4 +1,4 @@
-"""What a mate and the lead read after a pledge has ended."""
+"""The pages that a mate and the lead read after a pledge has ended."""
 
 from datetime import timedelta
 from typing import Any
