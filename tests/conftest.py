@@ -34,10 +34,11 @@ from tests.portal import people
 
 # In a run with several processes, all tests of a group run in the same process. The tests of
 # SHARING_A_SERVICE form one group and those of WITH_A_WORLD another, because they start the whole service and
-# measure time. The gallery (PICTURED) and every second test of `thirty_seeds` (BESIDE) form two more groups,
+# measure time. The tests of ON_A_MACHINE share one installation. The gallery (PICTURED) and every second test of `thirty_seeds` (BESIDE) form two more groups,
 # because they take longer than all other tests.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
+ON_A_MACHINE = "tests/config/deploy/debian/"
 PICTURED = "tests/browser/test_gallery.py"
 # These tests first find all addresses that require a login. In one process, this search runs only once.
 ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
@@ -54,6 +55,8 @@ class Spread(LoadScopeScheduling):
             return "pictured"
         if nodeid.startswith(WITH_A_WORLD):
             return "with a world"
+        if nodeid.startswith(ON_A_MACHINE):
+            return "on a machine"
         if nodeid.startswith(ASKING_EVERYWHERE):
             return "asking everywhere"
         return "sharing a service" if nodeid.startswith(SHARING_A_SERVICE) else nodeid

@@ -73,9 +73,9 @@ class Machine:
         """Return the page's commands, with paths that exist on this machine."""
         folder = self._place.folder
         for there, here in {
-            "/var/lib/postgresql/18/main": str(self._cluster),
-            "/var/lib/postgresql/18/lost": str(folder / "lost"),
-            "/etc/postgresql/18/main/conf.d": str(self._settings),
+            "/var/lib/postgresql/17/main": str(self._cluster),
+            "/var/lib/postgresql/17/lost": str(folder / "lost"),
+            "/etc/postgresql/17/main/conf.d": str(self._settings),
             "/archive/": f"{folder}/archive/",
             "/backup/": f"{self._backup}/",
             "runuser -u postgres --": " ".join(servers._drop_privileges_command()),

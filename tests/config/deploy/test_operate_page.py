@@ -78,12 +78,12 @@ def make_replica(own: engines.Engines, folder: Path) -> servers.ServerFolders:
     commands += pages.block("operate.md", "pg_create_physical_replication_slot")
     commands += pages.block("operate.md", "--write-recovery-conf")
     for there, here in {
-        "/var/lib/postgresql/18/main": str(folder / "postgres"),
+        "/var/lib/postgresql/17/main": str(folder / "postgres"),
         "/var/lib/postgresql/": f"{folder}/",
         "/etc/postgresql/18 -cf": f"{folder}/there -cf",
         "/etc/postgresql/18 -xf": f"{folder} -xf",
-        "/etc/postgresql/18/main/conf.d/": f"{folder}/",
-        "/etc/postgresql/18/main/": f"{folder}/",
+        "/etc/postgresql/17/main/conf.d/": f"{folder}/",
+        "/etc/postgresql/17/main/": f"{folder}/",
         "--host 10.0.0.1": f"--host {sockets}",
         "runuser -u postgres -- ": "",
     }.items():

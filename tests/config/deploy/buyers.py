@@ -1,0 +1,105 @@
+"""Buyers who order at a sandbox under load: each order is created, paid, captured and read, again and again.
+
+`python -m tests.config.deploy.buyers URL` reads an API client as JSON from the standard input, and buys until the
+input ends. It then prints one line of JSON: what became of each order, and what each failed call was answered.
+"""
+
+import json
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from typing import Any, NamedTuple
+
+import requests
+import urllib3
+
+BUYERS = 4
+# How long a buyer repeats a call that failed, if it repeats calls.
+PATIENCE = 30.0
+MERCHANT, SANDBOX = "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts"
+
+
+class Outcome(NamedTuple):
+    """`captured` has the ids of the captured orders. `failed` counts failed calls by their answer."""
+
+    captured: list[str]
+    failed: dict[str, int]
+    given_up: list[str]
+
+
+class Backend:
+    """A merchant's backend. If `repeats`, it repeats a failed call under the same idempotency key."""
+
+    def __init__(self, url: str, client: dict[str, str], *, repeats: bool) -> None:
+        self._url, self._repeats = url, repeats
+        self.failed: Counter[str] = Counter()
+        grant = {"grant_type": "client_credentials"} | client
+        self._token = self._until_it_answers("POST", "/oauth/token", json=grant)["access_token"]
+
+    def buy(self, number: str) -> str:
+        """Buy once. Return the id of the order, which is captured. Raise `LookupError` for a call without answer."""
+        order = self._call("POST", MERCHANT, _order(number))["checkout_uuid"]
+        self._call("POST", f"{SANDBOX}/{order}/pay", {})
+        self._call("POST", f"{MERCHANT}/{order}/capture", {})
+        status = self._call("GET", f"{MERCHANT}/{order}")["status"]
+        if status != "captured":
+            raise LookupError(f"{order} is {status}")
+        return str(order)
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}", "Idempotency-Key": str(uuid.uuid4())}
+        return self._until_it_answers(method, path, json=body, headers=headers)["data"]
+
+    def _until_it_answers(self, method: str, path: str, **more: Any) -> Any:
+        ends = time.monotonic() + PATIENCE
+        while True:
+            try:
+                answer = requests.request(method, f"{self._url}{path}", verify=False, timeout=30, **more)
+                if answer.ok:
+                    return answer.json()
+                what = f"{method} {path.rpartition('/')[2][-8:]}: {answer.status_code} {answer.text[:200]}"
+            except requests.RequestException as error:
+                what = f"{method}: {type(error).__name__}"
+            self.failed[what] += 1
+            if not self._repeats or time.monotonic() > ends:
+                raise LookupError(what)
+            time.sleep(0.2)
+
+
+def _order(number: str) -> dict[str, Any]:
+    line = {"item_ref": "1", "name": "Ticket", "quantity": 1, "unit_price": 100, "currency": "GBP"}
+    pages = {"return_url": "https://acme.example/thanks", "cancel_url": "https://acme.example/basket"}
+    return {"merchant_order_id": number, "total_amount": 100, "currency": "GBP", "items": [line], **pages}
+
+
+def buy_until_the_input_ends(url: str, client: dict[str, str], *, repeats: bool) -> Outcome:
+    over = threading.Event()
+    outcome = Outcome([], {}, [])
+    backends = [Backend(url, client, repeats=repeats) for _ in range(BUYERS)]
+
+    def buy(buyer: int) -> None:
+        number = 0
+        while not over.is_set():
+            number += 1
+            try:
+                outcome.captured.append(backends[buyer].buy(f"{buyer}-{number}"))
+            except LookupError as error:
+                outcome.given_up.append(str(error))
+
+    threads = [threading.Thread(target=buy, args=(buyer,)) for buyer in range(BUYERS)]
+    for thread in threads:
+        thread.start()
+    sys.stdin.read()
+    over.set()
+    for thread in threads:
+        thread.join()
+    failed = sum((backend.failed for backend in backends), Counter())
+    return outcome._replace(failed=dict(failed))
+
+
+if __name__ == "__main__":
+    urllib3.disable_warnings()
+    given = json.loads(sys.stdin.readline())
+    print(json.dumps(buy_until_the_input_ends(sys.argv[1], given, repeats="--repeat" in sys.argv)._asdict()))

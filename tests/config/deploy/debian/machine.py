@@ -1,0 +1,118 @@
+"""A machine with an empty Debian 13 and its own systemd, in a container of systemd-nspawn.
+
+The container needs no engine and no image: debootstrap fetches Debian's base packages. Root is required. While
+packages are installed, the machine uses the network of this host; after its start it has only a loopback device.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.config.deploy.package import ROOT
+from tests.journeys.polling import until
+
+DEBIAN, MIRROR = "trixie", "http://deb.debian.org/debian"
+# An installation by debootstrap has the packages of priority "required", and a machine has systemd too.
+BASE_PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates"
+# The repository and this host's certificates, as the machine sees them.
+REPOSITORY, CERTIFICATES = "/repository", "/etc/ssl/host.crt"
+OUTSIDE = Path("/etc/ssl/certs/ca-certificates.crt")
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SHELL = {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+NSPAWN = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--machine=debian"]
+
+
+class Machine:
+    """The machine with its files in `root`. `type_before_start` and `type` run commands as root."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._init = 0
+
+    def type_before_start(self, commands: str) -> str:
+        """Run commands while no service runs, with access to package registries. Return what they print."""
+        words = [
+            *NSPAWN,
+            f"--directory={self.root}",
+            "--resolv-conf=copy-host",
+            f"--bind-ro={ROOT}:{REPOSITORY}",
+        ]
+        words += [f"--bind-ro={OUTSIDE}:{CERTIFICATES}"]
+        for name, value in (SHELL | {"PIP_CERT": CERTIFICATES}).items():
+            words.append(f"--setenv={name}={value}")
+        return _output([*words, *_shell(commands)])
+
+    def type(self, commands: str) -> str:
+        """Run commands on the running machine, with `set -euo pipefail`. Return what they print."""
+        return _output(self.inside(*_shell(commands)))
+
+    def inside(self, *command: str) -> list[str]:
+        """Return the words that run a command in all namespaces of the machine."""
+        variables = [f"{name}={value}" for name, value in SHELL.items()]
+        return ["nsenter", "--target", str(self._init), "--all", "env", "-i", *variables, *command]
+
+    def on_its_network(self, *command: str) -> list[str]:
+        """Return the words that run a command of this host on the machine's network."""
+        return ["nsenter", "--target", str(self._init), "--net", *command]
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[None]:
+        """Boot the machine, and wait until systemd has started all its units. Power off at the end."""
+        words = [*NSPAWN, f"--directory={self.root}", "--boot", "--private-network", "--console=pipe"]
+        environment = os.environ | {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
+        with tempfile.TemporaryFile() as console:
+            nspawn = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=console)
+            try:
+                self._init = until(lambda: _first_child(nspawn.pid), within=20, what="the machine's systemd")
+                until(self._is_running, within=60, what="a machine whose units have started")
+                yield
+            finally:
+                nspawn.send_signal(signal.SIGTERM)  # systemd-nspawn powers the machine off
+                nspawn.wait(90)
+
+    def _is_running(self) -> bool:
+        words = self.inside("systemctl", "is-system-running")
+        state = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+        assert state != "degraded", self.type("systemctl --failed --no-pager")
+        return state == "running"
+
+
+@contextlib.contextmanager
+def empty() -> Iterator[Machine]:
+    """Make a machine with Debian's base packages and delete it at the end."""
+    assert os.getuid() == 0, "This test makes a container of systemd-nspawn, which needs root."
+    folder = Path(tempfile.mkdtemp(prefix="checkout-debian-"))
+    try:
+        _output(
+            [
+                "debootstrap",
+                "--variant=minbase",
+                f"--include={BASE_PACKAGES}",
+                DEBIAN,
+                str(folder / "root"),
+                MIRROR,
+            ]
+        )
+        yield Machine(folder / "root")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _shell(commands: str) -> list[str]:
+    return ["bash", "-euo", "pipefail", "-c", commands]
+
+
+def _output(words: list[str]) -> str:
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{words[-1][:400]}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def _first_child(pid: int) -> int:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else 0

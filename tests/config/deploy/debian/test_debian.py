@@ -1,0 +1,161 @@
+"""docs/install.md and docs/operate.md, typed on an empty Debian 13: installation, order, upgrade, restore.
+
+Only these commands differ: there is no certificate authority here, so the proxy keeps its first certificate; and what
+needs the internet is typed before the machine starts, with PyPI and Debian's registry as the only addresses.
+"""
+
+import contextlib
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.config.deploy import package, pages
+from tests.config.deploy.debian import machine
+from tests.config.deploy.debian.machine import REPOSITORY, Machine
+from tests.journeys.polling import until
+
+pytestmark = [pytest.mark.long, pytest.mark.journey]
+install, operate = partial(pages.block, "install.md"), partial(pages.block, "operate.md")
+SOURCE = "<where you have it from>"
+UNITS = ("checkout-web.service", "checkout-worker@1.service", "checkout-beat.service")
+MOST_EXPOSED = 4.0
+READY = "curl -s http://127.0.0.1:8000/readyz"
+READY_FAILS = f"! {READY}"
+# The proxy's first certificate is self-signed.
+CURL = 'curl() { command curl --insecure "$@"; }\n'
+FIRST = 'python3 -c \'import json; print(json.load(open("/tmp/created"))["data"]["checkout_uuid"])\''
+UNTIL_REFUNDED = """
+for _ in $(seq 100); do
+  curl -fsS $API/api/merchant/v1/checkouts/$ID -H "Authorization: Bearer $TOKEN" | grep -q '"refunded"' && echo refunded && exit
+  sleep 0.2
+done
+exit 1
+"""
+BUYERS = "/srv/checkout/.venv/bin/python /root/buyers.py https://pay.example"
+
+
+@pytest.fixture(scope="module")
+def debian() -> Iterator[Machine]:
+    """Install the service by the commands of docs/install.md, and start it."""
+    with machine.empty() as made:
+        made.type_before_start(
+            "apt-get update -qq && " + install("apt update").split("&&")[1].split("\ntimedatectl")[0]
+        )
+        trust = f"git config --global --add safe.directory {REPOSITORY}/.git\n"
+        made.type_before_start(trust + install("make install static").replace(SOURCE, f"{REPOSITORY}/.git"))
+        made.type_before_start(
+            operate("make install static").splitlines()[0].replace(SOURCE, f"{REPOSITORY}/.git")
+        )
+        (made.root / "root" / "buyers.py").write_text(
+            (package.ROOT / "tests/config/deploy/buyers.py").read_text()
+        )
+        with made.started():
+            install_database_and_proxy(made)
+            start(made)
+            yield made
+
+
+def install_database_and_proxy(made: Machine) -> None:
+    variables = install("/etc/checkout.env").replace("ENVIRONMENT=production", "ENVIRONMENT=sandbox")
+    made.type("cd /srv/checkout\n" + install("CREATE ROLE") + variables)
+    proxy = install("envsubst")
+    authority = [line for line in proxy.splitlines() if "certbot" in line or "letsencrypt" in line]
+    assert len(authority) == 3
+    for line in authority:
+        proxy = proxy.replace(f"{line}\n", "")
+    made.type(f"cd /srv/checkout\necho 127.0.0.1 pay.example >> /etc/hosts\n{proxy}")
+
+
+def start(made: Machine) -> None:
+    """Start the processes as in the page. There is no mail server here, and `doctor` says only that."""
+    commands = install("systemctl enable").partition("checkout-manage doctor")[0]
+    made.type(f"cd /srv/checkout\n{commands}")
+    doctor = made.type("checkout-manage doctor || true")
+    problems = re.findall(r"^PROBLEM +(.*?):", doctor, re.MULTILINE)
+    assert problems == ["mail"], doctor
+
+
+def api_client(made: Machine, name: str) -> dict[str, str]:
+    said = made.type(f"checkout-manage create_merchant '{name}' --email {name.lower()}@acme.example --json")
+    return {part: json.loads(said)[part] for part in ("client_id", "client_secret")}
+
+
+@contextlib.contextmanager
+def buying(made: Machine, name: str) -> Iterator[dict[str, Any]]:
+    """Let buyers order until the block ends. Their outcome is in the dictionary afterwards."""
+    outcome: dict[str, Any] = {}
+    buyers = subprocess.Popen(
+        made.inside("sh", "-c", BUYERS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert buyers.stdin
+    try:
+        buyers.stdin.write(json.dumps(api_client(made, name)) + "\n")
+        buyers.stdin.flush()
+        yield outcome
+        outcome |= json.loads(buyers.communicate(timeout=60)[0])
+    finally:
+        buyers.kill()
+
+
+def test_an_order_is_paid_captured_and_refunded(debian: Machine) -> None:
+    """The commands of the page, in one shell. The sandbox's `pay` call replaces the customer at the page."""
+    client = api_client(debian, "Acme")
+    create = install("oauth/token").replace("client_id=…", f"client_id={client['client_id']}")
+    create = create.replace("client_secret=…", f"client_secret={client['client_secret']}")
+    capture_and_refund = install("/capture -H").replace("ID=…", f"ID=$({FIRST})")
+    pay = f'curl -fsS $API/api/sandbox/v1/checkouts/$({FIRST})/pay -H "Authorization: Bearer $TOKEN" --json "{{}}"'
+    said = debian.type(f"{CURL}{{\n{create}}} > /tmp/created\n{pay}\n{capture_and_refund}{UNTIL_REFUNDED}")
+    assert said.count('"captured"') >= 1 and said.endswith("refunded\n"), said
+    debian.type("checkout-manage prove_ledger && checkout-manage reconcile")
+
+
+def test_the_units_allow_little(debian: Machine) -> None:
+    for unit in UNITS:
+        said = debian.type(f"systemd-analyze security --no-pager {unit} | tail -1")
+        (exposure,) = re.findall(r"exposure level for \S+: ([\d.]+)", said)
+        assert float(exposure) <= MOST_EXPOSED, said
+
+
+@pytest.mark.rule("environment.restart")
+def test_no_call_fails_during_an_upgrade(debian: Machine) -> None:
+    upgrade = operate("make install static").partition("\n")[2]
+    with buying(debian, "Upgraded") as outcome:
+        debian.type(f"cd /srv/releases/1.1.0\n{upgrade}")
+    assert outcome["failed"] == {} and outcome["given_up"] == []
+    assert len(outcome["captured"]) > 10
+    debian.type("checkout-manage prove_ledger")
+
+
+def test_a_frozen_worker_is_started_again(debian: Machine) -> None:
+    debian.type("kill -STOP $(systemctl show --property MainPID --value checkout-worker@1)")
+
+    def has_restarted() -> bool:
+        said = debian.type("systemctl show --property NRestarts,ActiveState checkout-worker@1")
+        return "NRestarts=1" in said and "ActiveState=active" in said
+
+    until(has_restarted, within=120, what="a frozen worker that systemd starts again")
+    assert "watchdog" in debian.type("journalctl --unit checkout-worker@1 --no-pager")
+
+
+@pytest.mark.rule("restore.closed")
+def test_a_dump_is_restored_and_the_service_opens_after_the_repair(debian: Machine) -> None:
+    stop, begin = re.findall(r"`(systemctl (?:stop|start) checkout-web[^`]*)`", pages.text("operate.md"))
+    debian.type("install -d -o postgres /backup && cd /backup")
+    debian.type(f"runuser -u postgres -- bash -c '{operate('pg_dump --format')}'")
+    with buying(debian, "Lost") as lost:
+        time.sleep(5)
+    assert lost["captured"]
+    debian.type(stop)
+    debian.type(READY_FAILS)
+    debian.type(operate("pg_restore").replace("<day>", "$(date +%F)"))
+    debian.type(f"checkout-manage migrate --verbosity 0\n{begin}")
+    until(lambda: "closed" in debian.type(f"{READY} || true"), within=30, what="a closed service")
+    assert "The service is open." in debian.type("checkout-manage reconcile --repair")
+    until(lambda: debian.type(f"{READY} || true") == "ready", within=30, what="an open service")
+    debian.type("checkout-manage prove_ledger")
