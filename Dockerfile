@@ -11,8 +11,8 @@ LABEL org.opencontainers.image.title="Merchant Checkout Service" org.opencontain
 WORKDIR /srv/checkout
 COPY --from=build /srv/checkout /srv/checkout
 ARG COMMIT=
-ENV COMMIT=$COMMIT PATH=/srv/checkout/.venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+ENV COMMIT=$COMMIT PATH=/srv/checkout/.venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 WEB_ADDRESS=0.0.0.0:8000
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=4s --start-period=30s CMD ["python", "-m", "config.deploy.probe"]
-CMD ["python", "-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", "0.0.0.0:8000", "config.wsgi"]
+CMD ["python", "-m", "gunicorn", "--config", "config/gunicorn.py", "config.wsgi"]

@@ -21,7 +21,7 @@ from django.conf import settings
 from config.variables import startup
 
 startup.load_settings()
-bind = "127.0.0.1:8000"
+bind = settings.WEB_ADDRESS
 workers = settings.WEB_CONCURRENCY or os.cpu_count() or 1
 worker_class = "config.gunicorn_worker.Worker"
 threads = 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40

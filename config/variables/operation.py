@@ -74,6 +74,14 @@ class Operation:
             default=4,
         ),
     ]
+    WEB_ADDRESS: Annotated[
+        str,
+        Variable(
+            value_types.matching(r"[^\s/:]+:[0-9]{1,5}|\[[0-9a-f:]+\]:[0-9]{1,5}", "an address and a port"),
+            "The address and port of the web processes. With systemd, the socket unit sets them instead.",
+            default="127.0.0.1:8000",
+        ),
+    ]
     WEB_CONCURRENCY: Annotated[
         int,
         Variable(

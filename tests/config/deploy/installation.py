@@ -57,10 +57,7 @@ class Installation:
             "python": str(self.home / ".venv/bin/python"),
             "/var/lib/checkout/beat": str(self.kept / "beat"),
         }
-        return [
-            moved.get(word, word).replace("0.0.0.0:8000", f"127.0.0.1:{self.variables['PORT']}")
-            for word in command
-        ]
+        return [moved.get(word, word) for word in command]
 
     def manage(self, *words: str) -> str:
         command = self.words(["python", "manage.py", *words])
@@ -152,6 +149,7 @@ def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> Non
     made.variables |= {"BASE_URL": made.url, "TRUSTED_PROXY_COUNT": set_there["TRUSTED_PROXY_COUNT"]}
     made.variables["ERASURES_FILE"] = set_there["ERASURES_FILE"].replace("/srv/kept", str(made.kept))
     made.variables |= {"REDIS_URL": own.redis_url, "PYTHONDONTWRITEBYTECODE": "1", "WEB_CONCURRENCY": "2"}
+    made.variables["WEB_ADDRESS"] = f"127.0.0.1:{port}"
     password = said["CHECKOUT_PASSWORD"]
     made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@/checkout?host={sockets}"
     made.variables["DATABASE_OWNER_URL"] = own.database_url

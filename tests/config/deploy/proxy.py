@@ -28,7 +28,7 @@ def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[s
     `web` is the port of the web processes. `http` and `https` are the ports of the proxy.
     """
     given = package.compose()["services"]["proxy"]["environment"] | {
-        "WEB": f"127.0.0.1:{web}",
+        "WEB_SERVERS": f"server 127.0.0.1:{web};",
         "SERVER_NAME": "localhost",
         "HTTP_PORT": http,
         "HTTPS_PORT": https,
