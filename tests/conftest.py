@@ -34,8 +34,8 @@ from tests.portal import people
 
 # In a run with several processes, all tests of a group run in the same process. The tests of
 # SHARING_A_SERVICE form one group and those of WITH_A_WORLD another, because they start the whole service and
-# measure time. The tests of ON_A_MACHINE share one installation. The gallery (PICTURED) and every second test of `thirty_seeds` (BESIDE) form two more groups,
-# because they take longer than all other tests.
+# measure time. The tests of ON_A_MACHINE share one installation. The gallery (PICTURED) and every second test
+# of `thirty_seeds` (BESIDE) form two more groups, because they take longer than all other tests.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 ON_A_MACHINE = "tests/config/deploy/debian/"

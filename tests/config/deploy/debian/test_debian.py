@@ -32,7 +32,8 @@ CURL = 'curl() { command curl --insecure "$@"; }\n'
 FIRST = 'python3 -c \'import json; print(json.load(open("/tmp/created"))["data"]["checkout_uuid"])\''
 UNTIL_REFUNDED = """
 for _ in $(seq 100); do
-  curl -fsS $API/api/merchant/v1/checkouts/$ID -H "Authorization: Bearer $TOKEN" | grep -q '"refunded"' && echo refunded && exit
+  curl -fsS $API/api/merchant/v1/checkouts/$ID -H "Authorization: Bearer $TOKEN" > /tmp/read
+  grep -q '"refunded"' /tmp/read && echo refunded && exit
   sleep 0.2
 done
 exit 1
