@@ -80,8 +80,8 @@ def make_replica(own: engines.Engines, folder: Path) -> servers.ServerFolders:
     for there, here in {
         "/var/lib/postgresql/17/main": str(folder / "postgres"),
         "/var/lib/postgresql/": f"{folder}/",
-        "/etc/postgresql/18 -cf": f"{folder}/there -cf",
-        "/etc/postgresql/18 -xf": f"{folder} -xf",
+        "/etc/postgresql/17 -cf": f"{folder}/there -cf",
+        "/etc/postgresql/17 -xf": f"{folder} -xf",
         "/etc/postgresql/17/main/conf.d/": f"{folder}/",
         "/etc/postgresql/17/main/": f"{folder}/",
         "--host 10.0.0.1": f"--host {sockets}",
