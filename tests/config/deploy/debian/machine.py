@@ -24,25 +24,21 @@ REPOSITORY, CERTIFICATES = "/repository", "/etc/ssl/host.crt"
 OUTSIDE = Path("/etc/ssl/certs/ca-certificates.crt")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SHELL = {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-NSPAWN = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--machine=debian"]
+NSPAWN = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit"]
 
 
 class Machine:
     """The machine with its files in `root`. `type_before_start` and `type` run commands as root."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, name: str = "debian") -> None:
+        self.root, self.name = root, name
+        self._nspawn: subprocess.Popen[bytes] | None = None
         self._init = 0
 
     def type_before_start(self, commands: str) -> str:
         """Run commands while no service runs, with access to package registries. Return what they print."""
-        words = [
-            *NSPAWN,
-            f"--directory={self.root}",
-            "--resolv-conf=copy-host",
-            f"--bind-ro={ROOT}:{REPOSITORY}",
-        ]
-        words += [f"--bind-ro={OUTSIDE}:{CERTIFICATES}"]
+        words = [*NSPAWN, f"--directory={self.root}", "--resolv-conf=copy-host"]
+        words += [f"--bind-ro={ROOT}:{REPOSITORY}", f"--bind-ro={OUTSIDE}:{CERTIFICATES}"]
         for name, value in (SHELL | {"PIP_CERT": CERTIFICATES}).items():
             words.append(f"--setenv={name}={value}")
         return _output([*words, *_shell(commands)])
@@ -56,24 +52,42 @@ class Machine:
         variables = [f"{name}={value}" for name, value in SHELL.items()]
         return ["nsenter", "--target", str(self._init), "--all", "env", "-i", *variables, *command]
 
-    def on_its_network(self, *command: str) -> list[str]:
-        """Return the words that run a command of this host on the machine's network."""
-        return ["nsenter", "--target", str(self._init), "--net", *command]
+    def start(self, bridge: str = "", address: str = "") -> None:
+        """Boot the machine, and wait until systemd has started all its units.
 
-    @contextlib.contextmanager
-    def started(self) -> Iterator[None]:
-        """Boot the machine, and wait until systemd has started all its units. Power off at the end."""
-        words = [*NSPAWN, f"--directory={self.root}", "--boot", "--private-network", "--console=pipe"]
+        The machine gets the address in the network of the bridge. Without a bridge it has only a loopback device.
+        """
+        words = [*NSPAWN, f"--machine={self.name}", f"--directory={self.root}", "--boot", "--console=pipe"]
+        words.append(f"--network-bridge={bridge}" if bridge else "--private-network")
         environment = os.environ | {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
-        with tempfile.TemporaryFile() as console:
-            nspawn = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=console)
-            try:
-                self._init = until(lambda: _first_child(nspawn.pid), within=20, what="the machine's systemd")
-                until(self._is_running, within=60, what="a machine whose units have started")
-                yield
-            finally:
-                nspawn.send_signal(signal.SIGTERM)  # systemd-nspawn powers the machine off
-                nspawn.wait(90)
+        closed = subprocess.DEVNULL
+        self._nspawn = subprocess.Popen(words, env=environment, stdin=closed, stdout=closed, stderr=closed)
+        pid = self._nspawn.pid
+        self._init = until(lambda: _first_child(pid), within=20, what="the machine's systemd")
+        if bridge:
+            until(lambda: self._ip("link", "show", "host0"), within=20, what="a network device")
+            assert self._ip("addr", "add", f"{address}/24", "dev", "host0")
+            assert self._ip("link", "set", "host0", "up")
+        until(self._is_running, within=90, what="a machine whose units have started")
+
+    def cut_power(self) -> None:
+        """End all processes of the machine at once, and remove it from the network."""
+        assert self._nspawn
+        os.kill(self._init, signal.SIGKILL)  # the kernel ends all processes of the namespace
+        self._nspawn.wait(30)
+        self._nspawn = None
+
+    def shut_down(self) -> None:
+        """Power the machine off, if it runs."""
+        if self._nspawn:
+            self._nspawn.send_signal(signal.SIGTERM)
+            self._nspawn.wait(90)
+            self._nspawn = None
+
+    def _ip(self, *words: str) -> bool:
+        """Run `ip` in the machine's network. Debian's base packages lack it."""
+        command = ["nsenter", "--target", str(self._init), "--net", "ip", *words]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def _is_running(self) -> bool:
         words = self.inside("systemctl", "is-system-running")
@@ -101,6 +115,33 @@ def empty() -> Iterator[Machine]:
         yield Machine(folder / "root")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def copied(machine: Machine, name: str, folder: Path) -> Iterator[Machine]:
+    """Make another machine with the same files. Its own changes are in `folder`."""
+    upper, work, merged = (folder / name / part for part in ("changes", "work", "root"))
+    for made in (upper, work, merged):
+        made.mkdir(parents=True)
+    options = f"lowerdir={machine.root},upperdir={upper},workdir={work}"
+    _output(["mount", "-t", "overlay", "overlay", "-o", options, str(merged)])
+    copy = Machine(merged, name)
+    try:
+        yield copy
+    finally:
+        copy.shut_down()
+        _output(["umount", str(merged)])
+
+
+@contextlib.contextmanager
+def bridge(name: str) -> Iterator[str]:
+    """Make a network for machines, without an address of this host. Yield its name."""
+    _output(["ip", "link", "add", name, "type", "bridge"])
+    try:
+        _output(["ip", "link", "set", name, "up"])
+        yield name
+    finally:
+        _output(["ip", "link", "delete", name])
 
 
 def _shell(commands: str) -> list[str]:

@@ -4,25 +4,21 @@ Only these commands differ: there is no certificate authority here, so the proxy
 needs the internet is typed before the machine starts, with PyPI and Debian's registry as the only addresses.
 """
 
-import contextlib
-import json
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import pytest
 
-from tests.config.deploy import package, pages
+from tests.config.deploy import pages
 from tests.config.deploy.debian import machine
-from tests.config.deploy.debian.machine import REPOSITORY, Machine
+from tests.config.deploy.debian.machine import Machine
+from tests.config.deploy.debian.orders import api_client, buying
 from tests.journeys.polling import until
 
 pytestmark = [pytest.mark.long, pytest.mark.journey]
 install, operate = partial(pages.block, "install.md"), partial(pages.block, "operate.md")
-SOURCE = "<where you have it from>"
 UNITS = ("checkout-web.service", "checkout-worker@1.service", "checkout-beat.service")
 MOST_EXPOSED = 4.0
 READY = "curl -s http://127.0.0.1:8000/readyz"
@@ -38,28 +34,16 @@ for _ in $(seq 100); do
 done
 exit 1
 """
-BUYERS = "/srv/checkout/.venv/bin/python /root/buyers.py https://pay.example"
 
 
 @pytest.fixture(scope="module")
-def debian() -> Iterator[Machine]:
+def debian(installed: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Install the service by the commands of docs/install.md, and start it."""
-    with machine.empty() as made:
-        made.type_before_start(
-            "apt-get update -qq && " + install("apt update").split("&&")[1].split("\ntimedatectl")[0]
-        )
-        trust = f"git config --global --add safe.directory {REPOSITORY}/.git\n"
-        made.type_before_start(trust + install("make install static").replace(SOURCE, f"{REPOSITORY}/.git"))
-        made.type_before_start(
-            operate("make install static").splitlines()[0].replace(SOURCE, f"{REPOSITORY}/.git")
-        )
-        (made.root / "root" / "buyers.py").write_text(
-            (package.ROOT / "tests/config/deploy/buyers.py").read_text()
-        )
-        with made.started():
-            install_database_and_proxy(made)
-            start(made)
-            yield made
+    with machine.copied(installed, "debian", tmp_path_factory.mktemp("machine")) as made:
+        made.start()
+        install_database_and_proxy(made)
+        start(made)
+        yield made
 
 
 def install_database_and_proxy(made: Machine) -> None:
@@ -80,28 +64,6 @@ def start(made: Machine) -> None:
     doctor = made.type("checkout-manage doctor || true")
     problems = re.findall(r"^PROBLEM +(.*?):", doctor, re.MULTILINE)
     assert problems == ["mail"], doctor
-
-
-def api_client(made: Machine, name: str) -> dict[str, str]:
-    said = made.type(f"checkout-manage create_merchant '{name}' --email {name.lower()}@acme.example --json")
-    return {part: json.loads(said)[part] for part in ("client_id", "client_secret")}
-
-
-@contextlib.contextmanager
-def buying(made: Machine, name: str) -> Iterator[dict[str, Any]]:
-    """Let buyers order until the block ends. Their outcome is in the dictionary afterwards."""
-    outcome: dict[str, Any] = {}
-    buyers = subprocess.Popen(
-        made.inside("sh", "-c", BUYERS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert buyers.stdin
-    try:
-        buyers.stdin.write(json.dumps(api_client(made, name)) + "\n")
-        buyers.stdin.flush()
-        yield outcome
-        outcome |= json.loads(buyers.communicate(timeout=60)[0])
-    finally:
-        buyers.kill()
 
 
 def test_an_order_is_paid_captured_and_refunded(debian: Machine) -> None:
@@ -126,7 +88,7 @@ def test_the_units_allow_little(debian: Machine) -> None:
 @pytest.mark.rule("environment.restart")
 def test_no_call_fails_during_an_upgrade(debian: Machine) -> None:
     upgrade = operate("make install static").partition("\n")[2]
-    with buying(debian, "Upgraded") as outcome:
+    with buying(debian, api_client(debian, "Upgraded")) as outcome:
         debian.type(f"cd /srv/releases/1.1.0\n{upgrade}")
     assert outcome["failed"] == {} and outcome["given_up"] == []
     assert len(outcome["captured"]) > 10
@@ -149,7 +111,7 @@ def test_a_dump_is_restored_and_the_service_opens_after_the_repair(debian: Machi
     stop, begin = re.findall(r"`(systemctl (?:stop|start) checkout-web[^`]*)`", pages.text("operate.md"))
     debian.type("install -d -o postgres /backup && cd /backup")
     debian.type(f"runuser -u postgres -- bash -c '{operate('pg_dump --format')}'")
-    with buying(debian, "Lost") as lost:
+    with buying(debian, api_client(debian, "Lost")) as lost:
         time.sleep(5)
     assert lost["captured"]
     debian.type(stop)
