@@ -18,7 +18,8 @@ def installed() -> Iterator[Machine]:
         packages = pages.block("install.md", "apt update").partition("\ntimedatectl")[0]
         code = pages.block("install.md", "make install static").replace(SOURCE, f"{REPOSITORY}/.git")
         later = pages.block("operate.md", "make install static").splitlines()[0]
-        made.type_before_start(packages)
+        pooler = pages.block("operate.md", "apt install -y pgbouncer").splitlines()[0]
+        made.type_before_start(f"{packages}\n{pooler}")
         made.type_before_start(f"git config --global --add safe.directory {REPOSITORY}/.git\n{code}")
         made.type_before_start(later.replace(SOURCE, f"{REPOSITORY}/.git"))
         buyers = package.ROOT / "tests/config/deploy/buyers.py"

@@ -106,6 +106,16 @@ def test_a_frozen_worker_is_started_again(debian: Machine) -> None:
     assert "watchdog" in debian.type("journalctl --unit checkout-worker@1 --no-pager")
 
 
+def test_orders_are_made_through_pgbouncer(debian: Machine) -> None:
+    commands = operate("apt install -y pgbouncer").partition("\n")[2].replace("checkout-manage doctor", "")
+    debian.type(commands)
+    with buying(debian, api_client(debian, "Pooled")) as outcome:
+        time.sleep(5)
+    assert outcome["captured"] and outcome["failed"] == {}
+    connected = debian.type("ss -Htnp state established dport = :5432")
+    assert "pgbouncer" in connected and "python" not in connected
+
+
 @pytest.mark.rule("restore.closed")
 def test_a_dump_is_restored_and_the_service_opens_after_the_repair(debian: Machine) -> None:
     stop, begin = re.findall(r"`(systemctl (?:stop|start) checkout-web[^`]*)`", pages.text("operate.md"))
