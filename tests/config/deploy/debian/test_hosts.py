@@ -30,7 +30,8 @@ DEBIANS = {"data": ("postgresql", "redis-server"), "balancer": ("nginx",)}
 PASSWORD = "0123456789abcdef"
 # A managed PostgreSQL and a managed Redis: both only with TLS, by an authority of their own.
 MANAGED = f"""
-cd /etc/ssl && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=managed -keyout ca.key -out managed.crt
+cd /etc/ssl && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=managed -keyout ca.key -out managed.crt \\
+  -addext keyUsage=critical,keyCertSign,cRLSign
 openssl req -newkey rsa:2048 -nodes -subj /CN=db.internal -keyout data.key -out data.csr
 openssl x509 -req -in data.csr -CA managed.crt -CAkey ca.key -days 2 -out data.crt \\
   -extfile <(echo subjectAltName=DNS:db.internal,DNS:redis.internal)
