@@ -11,6 +11,13 @@ from prometheus_client import Counter
 
 MAX_CAUSES = 10  # exceptions in a chain that are looked at
 ERRORS = Counter("checkout_database_errors", "Logged errors of the database, by their SQLSTATE", ["sqlstate"])
+REFUSED_WRITES = (
+    "53100",
+    "58030",
+    "25006",
+)  # full disk, I/O error, only reads: those of the alert WritesFail
+for _sqlstate in REFUSED_WRITES:
+    ERRORS.labels(_sqlstate)  # so that it begins at 0: an alert does not see the first value of a counter
 
 
 def add_sqlstate(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -32,6 +32,8 @@ RETRY_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is over
 OUTCOMES = Counter(
     "checkout_sms", "Attempts to send a text: sent, refused, unreachable, unclear or late", ["outcome"]
 )
+for _outcome in ("sent", "refused", "unreachable", "unclear", "late"):
+    OUTCOMES.labels(_outcome)  # so that it begins at 0: an alert does not see the first value of a counter
 _carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # queue=1, because only `stop` waits for a slot
 _is_stopped = threading.Event()
 
@@ -89,8 +91,8 @@ def send(message: SmsMessage) -> None:
 
     Requeue it only if the carrier certainly did not accept it.
     """
-    failpoint.reach("sms_claimed", message.pk)
     try:
+        failpoint.reach("sms_claimed", message.pk)
         senders.current_sender().send(message.phone or "", message.body or "", key=str(message.pk))
     except Exception as error:  # unexpected errors too: the message might have been sent
         _record_failure(message, error)

@@ -40,6 +40,8 @@ SEND_EMAILS = "portal.tasks.send_emails"
 OUTCOMES = Counter(
     "checkout_mails", "Attempts to send a mail: sent, failed, or dropped after the last one", ["outcome"]
 )
+for _outcome in ("sent", "failed", "dropped"):
+    OUTCOMES.labels(_outcome)  # so that it begins at 0: an alert does not see the first value of a counter
 SERVER = Bulkhead(4, name="mail")  # maximum threads per process that a hanging mail server can block
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
