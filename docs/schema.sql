@@ -747,6 +747,13 @@ CREATE TABLE public.payments_inquiry (
     due_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.payments_lastbackup (
+    id smallint NOT NULL,
+    made_at timestamp with time zone NOT NULL,
+    CONSTRAINT one_back_up_is_the_last CHECK ((id = 1)),
+    CONSTRAINT payments_lastbackup_id_check CHECK ((id >= 0))
+);
+
 CREATE TABLE public.payments_ledgerclosing (
     id smallint NOT NULL,
     closed_until timestamp with time zone NOT NULL,
@@ -1504,6 +1511,9 @@ ALTER TABLE ONLY public.payments_formeraccount
 
 ALTER TABLE ONLY public.payments_inquiry
     ADD CONSTRAINT payments_inquiry_pkey PRIMARY KEY (payment_id);
+
+ALTER TABLE ONLY public.payments_lastbackup
+    ADD CONSTRAINT payments_lastbackup_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.payments_ledgerclosing
     ADD CONSTRAINT payments_ledgerclosing_pkey PRIMARY KEY (id);

@@ -17,6 +17,7 @@ from payments.models import (
     Dispute,
     FormerAccount,
     Inquiry,
+    LastBackup,
     LedgerClosing,
     LedgerSum,
     Logo,
@@ -256,6 +257,13 @@ class ReconciledAdmin(ReadOnlyAdmin):
     """The time until which the provider's books were read."""
 
     list_display = ("until",)
+
+
+@admin.register(LastBackup)
+class LastBackupAdmin(ReadOnlyAdmin):
+    """The time of the last back-up that was made and verified."""
+
+    list_display = ("made_at",)
 
 
 @admin.register(Inquiry)

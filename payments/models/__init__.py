@@ -1,6 +1,6 @@
 """The tables of merchants and their money."""
 
-from payments.models.books import BalanceEntry, Discrepancy, Posting, Reconciled
+from payments.models.books import BalanceEntry, Discrepancy, LastBackup, Posting, Reconciled
 from payments.models.merchants import DatabaseMark, FormerAccount, Logo, Merchant, Switch
 from payments.models.movements import Booking, Movement
 from payments.models.payments import Dispute, Inquiry, Operation, Payment
@@ -14,6 +14,7 @@ __all__ = [
     "Dispute",
     "FormerAccount",
     "Inquiry",
+    "LastBackup",
     "LedgerClosing",
     "LedgerSum",
     "Logo",

