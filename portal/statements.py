@@ -15,6 +15,13 @@ READ_LAST_WRITE = f"""
 SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_LOG_POSITION}
 """  # noqa: S608 - made only of our own constants
 
+# Every role can read this view. A failure that is older than the last success is over.
+IS_ARCHIVE_FAILING = """
+SELECT current_setting('archive_mode') <> 'off'
+    AND coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false)
+FROM pg_stat_archiver
+"""
+
 ESTIMATE_ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
 
 # The figures of one hour. A histogram's column lists the slot of each event, and Python counts them per slot.

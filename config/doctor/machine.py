@@ -2,20 +2,18 @@
 
 import os
 import shutil
-import socket
 import ssl
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from config.doctor import Finding
+from config.monitoring import certificates as public_certificates
 
 LEAST_FREE = 0.05  # part of a disk
-CONNECT_SECONDS = 5
 CERTIFICATE_DAYS = 14
 
 
@@ -45,19 +43,13 @@ def _written_folders() -> list[Path]:
 
 def certificates() -> Iterator[Finding]:
     """Check that each public host answers with a valid certificate that does not expire soon."""
-    for url in sorted({settings.BASE_URL, settings.CHECKOUT_PAGE_URL}):
-        parts = urlsplit(url)
-        if parts.scheme == "https" and parts.hostname:
-            yield from _certificate(parts.hostname, parts.port or 443)
+    for host, port in public_certificates.public_hosts():
+        yield from _certificate(host, port)
 
 
 def _certificate(host: str, port: int) -> Iterator[Finding]:
     try:
-        with (
-            socket.create_connection((host, port), CONNECT_SECONDS) as plain,
-            ssl.create_default_context().wrap_socket(plain, server_hostname=host) as secure,
-        ):
-            expires = ssl.cert_time_to_seconds(str((secure.getpeercert() or {})["notAfter"]))
+        expires = public_certificates.read_expiry(host, port)
     except ssl.SSLCertVerificationError as error:
         yield Finding(
             f"Browsers refuse the certificate of {host}: {error.verify_message}. Install a valid one."

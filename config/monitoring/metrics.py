@@ -17,6 +17,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from config.lib import clock
 from config.lib.process import sampling
 from config.version import running_version
 from portal.backoffice import figures
@@ -24,6 +25,11 @@ from portal.backoffice import figures
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 POOL = Gauge("checkout_pool_connections", "Connections that a pool may have", multiprocess_mode="livesum")
 POOL_IN_USE = Gauge("checkout_pool_connections_in_use", "Those in use", multiprocess_mode="livesum")
+CLOCK = Gauge(
+    "checkout_clock_ahead_seconds",
+    "By how much the process's clock is ahead of the database's",
+    multiprocess_mode="livemostrecent",
+)
 POOL_WAITING = Gauge("checkout_pool_waiting", "Threads that wait for one", multiprocess_mode="livesum")
 
 
@@ -67,9 +73,10 @@ def _refresh_figures_forever() -> None:
 
 
 def read_figures() -> None:
-    """Read the database's figures. If the database does not answer, record that and drop the old figures."""
+    """Read the database's figures and clock. If the database does not answer, drop the old figures."""
     try:
         _LastFigures.rows, _LastFigures.answers = figures.read_figures(), True
+        CLOCK.set(clock.seconds_ahead())
     except Error:
         _LastFigures.rows, _LastFigures.answers = (), False
     finally:

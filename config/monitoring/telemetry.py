@@ -12,12 +12,14 @@ from django.conf import settings
 from config import version
 from config.lib import redaction
 from config.lib.process import tracing
-from config.monitoring import metrics
+from config.monitoring import certificates, metrics
 
 
 def start_reporting(part: str) -> None:
     """Start metrics, traces and error reports in this process. `part` names the process, such as "web"."""
     metrics.start_measuring()
+    if part == "beat":
+        certificates.start_watching()
     if settings.TRACES:
         tracing.begin(part, version.running_version())
     if settings.SENTRY_DSN:

@@ -13,10 +13,11 @@ from django.core.cache import cache
 from checkout.models import CALLS, Checkout
 from checkout.states import Status
 from config.lib import clock
-from config.lib.database import partitions
+from config.lib.database import partitions, queries
 from payments import restore_guard
 from payments.inquiring import reconciliation
-from payments.models import Discrepancy, Operation
+from payments.models import Discrepancy, LastBackup, Operation, Payment
+from portal import statements
 from portal.backoffice import queues
 from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
@@ -44,6 +45,8 @@ TABLE = {
     ),
     "checkout_partitions_ahead_days": ("table", "Number of days, from today, for which partitions exist"),
     "checkout_reconciled_age_seconds": ("", "How long ago the last complete reconciliation began"),
+    "checkout_backup_age_seconds": ("", "How long ago the last recorded back-up began"),
+    "checkout_archive_failing": ("", "1 while the database's log cannot be archived, else 0"),
     "checkout_closed": ("", "1 while a restored database waits for its repair, else 0"),
     "checkout_figures_taken_timestamp_seconds": ("", "When the figures from the database were read"),
 }
@@ -70,6 +73,8 @@ def _read_from_database(now: datetime) -> Iterator[Figure]:
     for table in (*PARTITIONED, CALLS):
         yield "checkout_partitions_ahead_days", table.table, partitions.days_ahead(table, now.date())
     yield "checkout_reconciled_age_seconds", "", reconciliation.time_since_last_run(now).total_seconds()
+    yield "checkout_backup_age_seconds", "", _age_of_backup(now)
+    yield "checkout_archive_failing", "", float(queries.value(statements.IS_ARCHIVE_FAILING))
     yield "checkout_closed", "", float(restore_guard.is_closed())
     yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
 
@@ -85,6 +90,13 @@ def _unresolved_figures(now: datetime) -> Iterator[Figure]:
         first = next((at for operation_kind, at in operations if operation_kind == kind), now)
         yield "checkout_unresolved_operations", kind, counts[kind]
         yield "checkout_unresolved_oldest_seconds", kind, (now - first).total_seconds()
+
+
+def _age_of_backup(now: datetime) -> float:
+    """Return how many seconds ago the last back-up began. Without a back-up, return our first payment's age."""
+    made_at = LastBackup.objects.values_list("made_at", flat=True).first()
+    first = None if made_at else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
+    return max(0.0, (now - (made_at or first or now)).total_seconds())
 
 
 def _count_unaccepted_holds(now: datetime) -> int:

@@ -48,8 +48,7 @@ class TestCertificates:
     def served(self, settings: Settings, folder: Path, days: int) -> str:
         server, _ = certificate(folder, host="localhost", to_days=days)
         with https_server(server) as port:
-            settings.BASE_URL = f"https://localhost:{port}"
-            settings.CHECKOUT_PAGE_URL = settings.BASE_URL
+            settings.BASE_URL = settings.CHECKOUT_PAGE_URL = f"https://localhost:{port}"
             return sentences(machine.certificates)
 
     @pytest.mark.usefixtures("trusted")

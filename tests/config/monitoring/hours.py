@@ -76,6 +76,29 @@ SERIES: dict[str, Series] = {
     "ReconciliationLate": Series(
         {"checkout_reconciled_age_seconds": "93601x4"}, {"checkout_reconciled_age_seconds": "93599x4"}, 15
     ),
+    "BackupLate": Series(
+        {"checkout_backup_age_seconds": "93601x4"}, {"checkout_backup_age_seconds": "93599x4"}, 15
+    ),
+    "ArchiveFails": Series(
+        {"checkout_archive_failing": "1x30"}, {"checkout_archive_failing": "1x10 0 1x10 0"}, 330
+    ),
+    # The hours begin at time 0, so the value is the number of seconds until the certificate expires.
+    "CertificateExpires": Series(
+        {
+            'checkout_certificate_expires_timestamp_seconds{host="a"}': "1209000x30",
+            'checkout_certificate_expires_timestamp_seconds{host="b"}': "7776000x30",
+        },
+        {'checkout_certificate_expires_timestamp_seconds{host="a"}': "0 0 0 1300000x30"},
+        330,
+    ),
+    "ClockWrong": Series(
+        {'checkout_clock_ahead_seconds{job="checkout-worker"}': "-2.1x10"},
+        {
+            'checkout_clock_ahead_seconds{job="checkout-worker"}': "1.9x10",
+            'checkout_clock_ahead_seconds{job="checkout-web"}': "7 7 0x10",
+        },
+        90,
+    ),
     "RequestsFail": Series(
         {
             'checkout_requests_total{status="500"}': "0+3x30",

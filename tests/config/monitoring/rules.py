@@ -17,6 +17,7 @@ SECONDS = {
     "WorkerStandsStill": 60,
     "OutcomeUnknown": 900,
     "ReconciliationLate": 93600,
+    "BackupLate": 93600,
     "ReplicaLate": 5,
 }
 _SPAN = re.compile(r"(?<=\[)(\d+)([sm])(?=\])")

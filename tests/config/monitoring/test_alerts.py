@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from prometheus_client import REGISTRY
 
-from config.monitoring import metrics
+from config.monitoring import certificates, database_errors, metrics
 from hosted_page.sms import sending
 from portal.mail import outbox
 from tests.config.monitoring import hours, rules
@@ -22,12 +23,15 @@ MADE_OF = re.compile(r"_(total|bucket|count|sum)$")
 def test_each_has_a_runbook(name: str) -> None:
     paragraph = re.search(rf"^#### {name}\n\n(.+?)\n\n", OPERATE, re.MULTILINE | re.DOTALL)
     assert paragraph is not None and len(paragraph[1].split()) >= 15
+    (rule,) = (rule for rule in rules.RULES if rule["alert"] == name)
+    assert rule["annotations"]["runbook"] == f"{{{{ $externalLabels.docs }}}}/operate.md#{name.lower()}"
 
 
 @pytest.mark.django_db
 def test_alerts_and_panels_use_only_exported_metrics() -> None:
     metrics.read_figures()
-    assert sending.OUTCOMES and outbox.OUTCOMES  # workers import these modules, and so export their counters
+    # Workers and beat import these modules, and so export their metrics.
+    assert sending.OUTCOMES and outbox.OUTCOMES and certificates.EXPIRES
     told = {
         line.split()[2] for line in metrics.metrics_text().decode().splitlines() if line.startswith("# TYPE")
     }
@@ -36,6 +40,22 @@ def test_alerts_and_panels_use_only_exported_metrics() -> None:
     expressions += [rule["expr"] for rule in rules.RULES]
     asked = {name for expression in expressions for name in COUNTED.findall(expression)}
     assert {MADE_OF.sub("", name) for name in asked} <= {MADE_OF.sub("", name) for name in told}
+
+
+@pytest.mark.parametrize("outcome", ["checkout_sms_total.unreachable", "checkout_mails_total.failed"])
+def test_counters_of_alerts_exist_before_the_first_failure(outcome: str) -> None:
+    """`increase` ignores the first value of a series, so that the first failures would not count."""
+    assert sending.OUTCOMES and outbox.OUTCOMES
+    name, _, label = outcome.partition(".")
+    assert REGISTRY.get_sample_value(name, {"outcome": label}) is not None
+
+
+def test_counters_of_refused_writes_exist_before_the_first_one() -> None:
+    (rule,) = (rule for rule in rules.RULES if rule["alert"] == "WritesFail")
+    for sqlstate in database_errors.REFUSED_WRITES:
+        labels = {"sqlstate": sqlstate}
+        assert sqlstate in rule["expr"]
+        assert REGISTRY.get_sample_value("checkout_database_errors_total", labels) is not None
 
 
 @pytest.mark.long

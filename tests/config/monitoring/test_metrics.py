@@ -1,6 +1,7 @@
 """The content of /metrics, the callers that may read it, and how often it queries the database."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client import REGISTRY
 from pytest_django.fixtures import Settings
 
+from config.lib import clock
 from config.lib.bulkhead import Bulkhead, Busy
 from config.monitoring import metrics
 from payments.discrepancies import kinds, reporting
@@ -81,6 +83,11 @@ class TestFigures:
         own = [query["sql"] for query in second if '"cache"' not in query["sql"]]
         assert own == [query for query in own if "SAVEPOINT" in query]
         assert len([query for query in first if "payments_operation" in query["sql"]]) >= 2
+
+    def test_say_by_how_much_the_clock_is_ahead(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + timedelta(seconds=90))
+        metrics.read_figures()
+        assert -91 < (REGISTRY.get_sample_value("checkout_clock_ahead_seconds") or 0) < -89
 
     def test_report_that_the_database_is_unavailable(self) -> None:
         with connection.execute_wrapper(fail):

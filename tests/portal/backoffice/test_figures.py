@@ -1,4 +1,4 @@
-"""Figures from the database: the age of the last reconciliation, and holds whose event was not accepted.
+"""Figures from the database: the ages of the last reconciliation and back-up, and holds whose event was not accepted.
 
 A hold counts if it ends soon and its merchant's endpoint has not accepted the event.
 """
@@ -15,7 +15,7 @@ from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
 from payments.inquiring import reconciliation
-from payments.models import Merchant, Payment, Reconciled
+from payments.models import LastBackup, Merchant, Payment, Reconciled
 from portal.backoffice import figures
 from tests import factories, plans
 from tests.checkout.proof.tampering import copy, tamper
@@ -43,9 +43,13 @@ def end_in(held: Checkout, seconds: float) -> None:
     Checkout.objects.filter(pk=held.pk).update(capture_before=clock.now() + timedelta(seconds=seconds))
 
 
-def undelivered_holds() -> float:
+def figure(wanted: str) -> float:
     cache.clear()
-    return next(number for name, _, number in figures.read_figures() if name == "checkout_holds_unheard")
+    return next(number for name, _, number in figures.read_figures() if name == wanted)
+
+
+def undelivered_holds() -> float:
+    return figure("checkout_holds_unheard")
 
 
 def answer(*statuses: int) -> None:
@@ -58,10 +62,7 @@ def answer(*statuses: int) -> None:
 @pytest.mark.rule("environment.metrics", "money.reconciled")
 class TestTheReconciliation:
     def age(self) -> float:
-        cache.clear()
-        return next(
-            number for name, _, number in figures.read_figures() if name == "checkout_reconciled_age_seconds"
-        )
+        return figure("checkout_reconciled_age_seconds")
 
     def test_is_as_old_as_the_last_complete_run(self, held: Checkout) -> None:
         Reconciled.objects.create(until=clock.now() - timedelta(hours=27))
@@ -70,6 +71,23 @@ class TestTheReconciliation:
         assert self.age() < 60
 
     def test_that_never_ran_is_as_old_as_our_first_payment(self, held: Checkout) -> None:
+        Payment.objects.update(created_at=clock.now() - timedelta(days=3))
+        assert 3 * 86_400 <= self.age() < 3 * 86_400 + 60
+
+    def test_is_up_to_date_if_there_are_no_payments(self, acme: Merchant) -> None:
+        assert self.age() == 0
+
+
+@pytest.mark.rule("environment.backup")
+class TestTheBackup:
+    def age(self) -> float:
+        return figure("checkout_backup_age_seconds")
+
+    def test_is_as_old_as_its_record(self, held: Checkout) -> None:
+        LastBackup.objects.create(made_at=clock.now() - timedelta(hours=27))
+        assert 27 * 3600 <= self.age() < 27 * 3600 + 60
+
+    def test_that_was_never_made_is_as_old_as_our_first_payment(self, held: Checkout) -> None:
         Payment.objects.update(created_at=clock.now() - timedelta(days=3))
         assert 3 * 86_400 <= self.age() < 3 * 86_400 + 60
 

@@ -1,0 +1,62 @@
+"""The certificates of the public hosts, as the proxy serves them: when they expire.
+
+Beat watches them, because the service has one beat. Rules environment.doctor, environment.alerts.
+"""
+
+import socket
+import ssl
+import threading
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from prometheus_client import Gauge
+
+CONNECT_SECONDS = 5
+EVERY_SECONDS = 30  # the pause between two readings
+EXPIRES = Gauge(
+    "checkout_certificate_expires_timestamp_seconds",
+    "When the certificate of a public host expires; 0 if browsers refuse it, or if the host does not answer",
+    ["host"],
+)
+
+
+def public_hosts() -> list[tuple[str, int]]:
+    """Return the name and the port of each public host with https."""
+    urls = {settings.BASE_URL, settings.CHECKOUT_PAGE_URL}
+    parts = [urlsplit(url) for url in sorted(urls) if urlsplit(url).scheme == "https"]
+    return list(dict.fromkeys((part.hostname or "", part.port or 443) for part in parts))
+
+
+def read_expiry(host: str, port: int) -> float:
+    """Return the time (Unix, in seconds) at which the certificate of a host expires.
+
+    Raises SSLCertVerificationError if browsers refuse the certificate, and another OSError if the host does not
+    answer.
+    """
+    with (
+        socket.create_connection((host, port), CONNECT_SECONDS) as plain,
+        ssl.create_default_context().wrap_socket(plain, server_hostname=host) as secure,
+    ):
+        return float(ssl.cert_time_to_seconds(str((secure.getpeercert() or {})["notAfter"])))
+
+
+def start_watching() -> None:
+    """Start to read the certificates regularly in this process."""
+    if settings.METRICS_TOKEN and public_hosts():
+        threading.Thread(target=_watch_forever, name="certificates", daemon=True).start()
+
+
+def _watch_forever() -> None:
+    pause = threading.Event()
+    while True:
+        measure()
+        pause.wait(EVERY_SECONDS)
+
+
+def measure() -> None:
+    """Read the certificate of each public host, and set the metric."""
+    for host, port in public_hosts():
+        try:
+            EXPIRES.labels(host).set(read_expiry(host, port))
+        except OSError:
+            EXPIRES.labels(host).set(0)
