@@ -52,7 +52,7 @@ CLIENTS := java:default-jre-headless go:golang-go /usr/share/gocode/src/golang.o
   /usr/share/php/GuzzleHttp:php-guzzlehttp-guzzle /usr/share/doc/php-curl:php-curl \
   /usr/share/doc/php-mbstring:php-mbstring ruby:ruby /usr/share/doc/ruby-typhoeus:ruby-typhoeus
 test-full nightly: TOOLS += $(CLIENTS)
-test-full nightly: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd systemd-nspawn:systemd-container debootstrap:debootstrap envsubst:gettext-base
+test-full nightly: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus amtool:prometheus-alertmanager systemd-analyze:systemd systemd-nspawn:systemd-container debootstrap:debootstrap envsubst:gettext-base
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run all tests, including the long ones
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
