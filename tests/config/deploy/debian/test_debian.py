@@ -119,14 +119,14 @@ def test_orders_are_made_through_pgbouncer(debian: Machine) -> None:
 @pytest.mark.rule("restore.closed")
 def test_a_dump_is_restored_and_the_service_opens_after_the_repair(debian: Machine) -> None:
     stop, begin = re.findall(r"`(systemctl (?:stop|start) checkout-web[^`]*)`", pages.text("operate.md"))
-    debian.type("install -d -o postgres /backup && cd /backup")
-    debian.type(f"runuser -u postgres -- bash -c '{operate('pg_dump --format')}'")
+    debian.type("install -d -o postgres /backup")
+    backup = debian.type(operate("enable --now checkout-backup.timer")).split()[-1]
     with buying(debian, api_client(debian, "Lost")) as lost:
         time.sleep(5)
     assert lost["captured"]
     debian.type(f"{stop} pgbouncer")
     debian.type(READY_FAILS)
-    debian.type(operate("pg_restore").replace("<day>", "$(date +%F)"))
+    debian.type(operate("pg_restore").replace("<name>.dump", backup))
     debian.type(f"checkout-manage migrate --verbosity 0\n{begin} pgbouncer")
     until(lambda: "closed" in debian.type(f"{READY} || true"), within=30, what="a closed service")
     assert "The service is open." in debian.type("checkout-manage reconcile --repair")
