@@ -60,12 +60,20 @@ class Machine:
         words = [*NSPAWN, f"--machine={self.name}", f"--directory={self.root}", "--boot", "--console=pipe"]
         words.append(f"--network-bridge={bridge}" if bridge else "--private-network")
         environment = os.environ | {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
-        closed = subprocess.DEVNULL
-        self._nspawn = subprocess.Popen(words, env=environment, stdin=closed, stdout=closed, stderr=closed)
-        pid = self._nspawn.pid
-        self._init = until(lambda: _first_child(pid), within=20, what="the machine's systemd")
+        self._nspawn = nspawn = subprocess.Popen(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        self._init = until(lambda: _first_child(nspawn), within=20, what="the machine's systemd")
         if bridge:
-            until(lambda: self._ip("link", "show", "host0"), within=20, what="a network device")
+            until(
+                lambda: _first_child(nspawn) and self._ip("link", "show", "host0"),
+                within=20,
+                what="a network",
+            )
             assert self._ip("addr", "add", f"{address}/24", "dev", "host0")
             assert self._ip("link", "set", "host0", "up")
         until(self._is_running, within=90, what="a machine whose units have started")
@@ -154,6 +162,11 @@ def _output(words: list[str]) -> str:
     return done.stdout
 
 
-def _first_child(pid: int) -> int:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(children[0]) if children else 0
+def _first_child(nspawn: subprocess.Popen[bytes]) -> int:
+    """Return the process id of the machine's systemd, or 0 if another program prepares its start."""
+    if nspawn.poll() is not None:
+        raise AssertionError(nspawn.communicate()[1].decode())
+    children = Path(f"/proc/{nspawn.pid}/task/{nspawn.pid}/children").read_text().split()
+    if children and Path(f"/proc/{children[0]}/comm").read_text() == "systemd\n":
+        return int(children[0])
+    return 0
