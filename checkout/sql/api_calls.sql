@@ -12,7 +12,8 @@ CREATE TABLE checkout_apicall (
     error_code varchar(60) NOT NULL,
     created_at timestamptz NOT NULL,
     param varchar(100) NOT NULL DEFAULT '',
-    duration_ms integer CHECK (duration_ms >= 0)
+    duration_ms integer CHECK (duration_ms >= 0),
+    ignored_fields varchar(700) NOT NULL DEFAULT ''
 ) PARTITION BY RANGE (id);
 CREATE INDEX apicall_of_checkout ON checkout_apicall (merchant_id, checkout_uuid, created_at);
 CREATE INDEX apicall_listed ON checkout_apicall (merchant_id, created_at, id);
