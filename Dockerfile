@@ -7,7 +7,7 @@ COPY . .
 RUN make static
 
 FROM python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
-LABEL org.opencontainers.image.title="Merchant Checkout Service" org.opencontainers.image.version="1.0.0"
+LABEL org.opencontainers.image.title="Merchant Checkout Service"
 WORKDIR /srv/checkout
 COPY --from=build /srv/checkout /srv/checkout
 ARG COMMIT=

@@ -126,8 +126,7 @@ env: ## Write a new installation's variables, with new keys, and a first certifi
 
 sbom: SBOM ?= sbom.json
 sbom: $(INSTALLED) ## Write sbom.json, the list of the packages that production runs (CycloneDX)
-	@$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
-	  --output-reproducible --output-format JSON --output-file $(SBOM)
+	@$(BIN)/python -m tests.release.sbom $(SBOM)
 
 check: export ENVIRONMENT := production
 check static: export BASE_URL := https://checkout.example

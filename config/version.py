@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-VERSION = "1.0.0"  # as in pyproject.toml; CHANGELOG.md lists what each version changed
+VERSION = "1.0.0"  # `make release` sets it; CHANGELOG.md lists what each version changed
 ROOT = Path(__file__).resolve().parent.parent
 
 

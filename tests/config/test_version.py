@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,6 @@ from config import version
 from tests.config import starting
 
 ROOT = starting.SETTINGS.parents[1]
-
-
-def test_the_version_equals_that_of_the_project() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == version.VERSION
 
 
 def test_the_version_has_an_entry_in_the_changelog() -> None:
