@@ -1,4 +1,4 @@
-"""The commands of docs/install.md and docs/operate.md, for the tests that run them."""
+"""The commands of docs/install.md, docs/operate.md and docs/upgrade.md, for the tests that run them."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The commands of docs/operate.md for upgrades, replicas and dumps work.
+"""The commands of docs/operate.md for replicas and dumps, and those of docs/upgrade.md, work.
 
 A restored database is closed until it is repaired. `make drill` tests the commands for a base backup.
 """
@@ -140,9 +140,10 @@ def test_the_next_version_is_installed_next_to_the_current_one_and_runs(tmp_path
     words = [word.replace(package.HOME, str(home)) for word in package.unit_command("web")]
     words = [word.replace("/run/", f"{tmp_path}/") for word in words]
     web = " ".join([*words[:-1], "--bind", f"127.0.0.1:{port}", "--workers", "1", words[-1]])
-    commands = pages.block("operate.md", "git clone <where you have it from> 1.1.0")
+    commands = pages.block("upgrade.md", "git clone --branch v1.1.0")
     for there, here in {
         "/srv/": f"{tmp_path}/",
+        "--branch v1.1.0 ": "",
         "<where you have it from>": str(package.ROOT),
         "make install static": f"ln -s {package.ROOT}/.venv .venv && make static",
         "http://127.0.0.1:8000": f"http://127.0.0.1:{port}",
