@@ -30,7 +30,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages variables schema rules check lock tools packages
+.PHONY: help run install static env sbom dist release quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages variables schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -128,6 +128,12 @@ sbom: SBOM ?= sbom.json
 sbom: $(INSTALLED) ## Write sbom.json, the list of the packages that production runs (CycloneDX)
 	@$(BIN)/python -m tests.release.sbom $(SBOM)
 
+dist: $(INSTALLED) ## Build the wheel and the source archive of this version under dist/, with sbom and checksums
+	@$(BIN)/python -m tests.release.building dist
+
+release: $(INSTALLED) ## Prepare a release: check, set the version, freeze migrations, build, print the commands (VERSION=1.1.0)
+	@$(BIN)/python -m tests.release "$(VERSION)"
+
 check: export ENVIRONMENT := production
 check static: export BASE_URL := https://checkout.example
 check static: export ALLOWED_HOSTS := checkout.example
@@ -153,6 +159,7 @@ check: $(INSTALLED) $(LINTERS_INSTALLED) ## Check format, lint, types, layers, r
 	$(BIN)/python -m tests.house.prose
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python -m tests.house.schema --check
+	$(BIN)/python -m tests.release.frozen
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python -m tests.config.openapi.linters
 

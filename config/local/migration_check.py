@@ -1,7 +1,7 @@
 """Checks that the local database was made by the current migrations.
 
-Until the first deployment, migrations are rewritten. A database that was made by an older `0001_initial`
-looks migrated, but lacks later additions. The comment of the table django_migrations therefore stores the
+A migration can be rewritten until it is released. A database that was made by an older text of it looks
+migrated, but lacks later additions. The comment of the table django_migrations therefore stores the
 digest that each migration had when it was applied.
 """
 

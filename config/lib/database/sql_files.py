@@ -5,15 +5,16 @@ from pathlib import Path
 from django.db import migrations
 
 
-def install(migration: Path, *names: str) -> migrations.RunSQL:
+def install(migration: Path, *names: str, folder: str = "sql") -> migrations.RunSQL:
     """Return the operation that runs these files of the app's folder `sql`, in this order.
 
     `migration` is the path of the migration's module. If the folder has a file `uninstall.sql`, reversing the
-    operation runs it.
+    operation runs it. A released file never changes. A later migration therefore has its own folder, such as
+    "sql/0009_capture_guard", with the new definition of each object that it replaces.
     """
-    folder = migration.parents[1] / "sql"
-    undo = folder / "uninstall.sql"
+    files = migration.parents[1] / folder
+    undo = files / "uninstall.sql"
     return migrations.RunSQL(
-        "\n".join((folder / f"{name}.sql").read_text() for name in names),
+        "\n".join((files / f"{name}.sql").read_text() for name in names),
         undo.read_text() if undo.exists() else migrations.RunSQL.noop,
     )
