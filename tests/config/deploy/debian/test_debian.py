@@ -87,7 +87,7 @@ def test_the_units_allow_little(debian: Machine) -> None:
 
 @pytest.mark.rule("environment.restart")
 def test_no_call_fails_during_an_upgrade(debian: Machine) -> None:
-    upgrade = operate("make install static").partition("\n")[2]
+    upgrade = pages.block("upgrade.md", "make install static").partition("\n")[2]
     with buying(debian, api_client(debian, "Upgraded")) as outcome:
         debian.type(f"cd /srv/releases/1.1.0\n{upgrade}")
     assert outcome["failed"] == {} and outcome["given_up"] == []
