@@ -30,7 +30,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom dist release quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages variables schema rules check lock tools packages
+.PHONY: help run install static env pin sbom dist release quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages variables schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -52,7 +52,7 @@ CLIENTS := java:default-jre-headless go:golang-go /usr/share/gocode/src/golang.o
   /usr/share/php/GuzzleHttp:php-guzzlehttp-guzzle /usr/share/doc/php-curl:php-curl \
   /usr/share/doc/php-mbstring:php-mbstring ruby:ruby /usr/share/doc/ruby-typhoeus:ruby-typhoeus
 test-full nightly: TOOLS += $(CLIENTS)
-test-full nightly: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus amtool:prometheus-alertmanager systemd-analyze:systemd systemd-nspawn:systemd-container debootstrap:debootstrap envsubst:gettext-base
+test-full nightly: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus amtool:prometheus-alertmanager systemd-analyze:systemd systemd-nspawn:systemd-container debootstrap:debootstrap envsubst:gettext-base docker-compose:docker-compose
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run all tests, including the long ones
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
@@ -123,6 +123,9 @@ static: ## Collect and compress the static files, with hashed names, and compile
 env: ## Write a new installation's variables, with new keys, and a first certificate (HOST=checkout.example)
 	@[ -n "$(HOST)" ] || { echo "Say where it will be: make env HOST=checkout.example" >&2; exit 1; }
 	@python3 config/deploy/make_env.py $(HOST)
+
+pin: ## Pull the images of nginx, PostgreSQL and Valkey, and write their digests into .env, for compose.yaml
+	@python3 config/deploy/pin_images.py
 
 sbom: SBOM ?= sbom.json
 sbom: $(INSTALLED) ## Write sbom.json, the list of the packages that production runs (CycloneDX)

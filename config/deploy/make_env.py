@@ -1,8 +1,8 @@
 """`make env`: create the files of a new installation.
 
-These are its environment variables with new keys, a self-signed certificate, and a folder for files that are
-not part of the database. Existing files are not changed. The script runs before the installation, so it needs
-only the standard library and openssl.
+These are its environment variables with new keys, a self-signed certificate, a folder for the challenges of
+certificate renewal, and a folder for files that are not part of the database. Existing files are not changed.
+The script runs before the installation, so it needs only the standard library and openssl.
 """
 
 import base64
@@ -23,13 +23,14 @@ LOOKUP_KEY={lookup_key}
 FIELD_KEYS={field_key}
 POSTGRES_PASSWORD={owner_password}
 CHECKOUT_PASSWORD={password}
+VALKEY_PASSWORD={valkey_password}
 METRICS_TOKEN={metrics_token}
 """
 CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30"
 
 
 def write(folder: Path, host: str) -> None:
-    """Write .env and a self-signed certificate for the host, and make the folder .kept.
+    """Write .env and a self-signed certificate for the host, and make the folders .acme and .kept.
 
     Operators replace the certificate with a real one. Containers may write only into .kept.
     """
@@ -42,6 +43,7 @@ def write(folder: Path, host: str) -> None:
         names = ["-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
         files = ["-keyout", str(tls / "private.pem"), "-out", str(tls / "public.pem")]
         subprocess.run([*CERTIFICATE.split(), *names, *files], check=True, capture_output=True, umask=0o077)
+    (folder / ".acme").mkdir(exist_ok=True)
     if not permanent.exists():
         permanent.mkdir()
         if os.getuid() == 0:
@@ -58,6 +60,7 @@ def _write_variables(host: str) -> str:
         field_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
         owner_password=secrets.token_urlsafe(24),
         password=secrets.token_urlsafe(24),
+        valkey_password=secrets.token_urlsafe(24),
         metrics_token=secrets.token_urlsafe(24),
     )
 

@@ -22,6 +22,7 @@ TABLE: dict[str, Variable] = {name: get_args(hint)[1] for name, hint in _HINTS.i
 
 # Names in the environment that other programs read: Docker Compose, the proxy, PgBouncer, `make run`, AWS.
 OTHERS = {
-    *("COMMIT", "PORT", "SERVER_NAME", "POSTGRES_PASSWORD", "CHECKOUT_PASSWORD"),
+    *("COMMIT", "PORT", "SERVER_NAME", "POSTGRES_PASSWORD", "CHECKOUT_PASSWORD", "VALKEY_PASSWORD"),
+    *("NGINX_IMAGE", "POSTGRES_IMAGE", "VALKEY_IMAGE"),
     *("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "CHECKOUT_ENV", "CHECKOUT_USER"),
 }

@@ -36,6 +36,7 @@ class Installation:
         self.home, self.kept = home, kept
         self.variables: dict[str, str] = {}
         self.url = ""
+        self.web_socket = f"unix:{kept}/web.sock"
         self.certificate = str(home.parent / ".tls" / "public.pem")
 
     def build(self) -> None:
@@ -56,6 +57,8 @@ class Installation:
         moved = {
             "python": str(self.home / ".venv/bin/python"),
             "/var/lib/checkout/beat": str(self.kept / "beat"),
+            "unix:/run/web/web.sock": self.web_socket,
+            "0.0.0.0:8000": f"127.0.0.1:{self.variables['PORT']}",
         }
         return [moved.get(word, word) for word in command]
 
@@ -159,7 +162,7 @@ def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> Non
     made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@127.0.0.1:{pooler}/checkout"
     for part in package.PARTS:
         stack.enter_context(made.running(part, made.words(package.command(part)), **AS_NOBODY))
-    nginx = proxy.command(made.kept, folder / ".tls", web=port, http=free_port(), https=https)
+    nginx = proxy.command(made.kept, folder / ".tls", web=made.web_socket, http=free_port(), https=https)
     stack.enter_context(made.running("nginx", nginx))
     try:
         until(lambda: _is_ready(made))

@@ -65,3 +65,10 @@ def shipped() -> list[str]:
 def targets() -> set[str]:
     """Return the targets of the Makefile."""
     return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def variables_of_operators() -> set[str]:
+    """Return the environment variables that the table in docs/operate.md lists."""
+    table = (ROOT / "docs" / "operate.md").read_text().partition("## Settings")[2]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return {name for cell in cells for name in re.findall(r"`([A-Z_]+)`", cell)}

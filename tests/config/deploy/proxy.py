@@ -25,10 +25,11 @@ KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[str]:
     """Return the command that starts nginx, which writes its logs to `kept`.
 
-    `web` is the port of the web processes. `http` and `https` are the ports of the proxy.
+    `web` is the port of the web processes, or `unix:` and the path of their socket. `http` and `https` are the ports of
+    the proxy.
     """
     given = package.compose()["services"]["proxy"]["environment"] | {
-        "WEB_SERVERS": f"server 127.0.0.1:{web};",
+        "WEB_SERVERS": f"server {web if web.startswith('unix:') else f'127.0.0.1:{web}'};",
         "SERVER_NAME": "localhost",
         "HTTP_PORT": http,
         "HTTPS_PORT": https,
@@ -39,6 +40,7 @@ def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[s
     conf = kept / "nginx.conf"
     places = "\n".join(f"{name}_temp_path {kept}/nginx-{name};" for name in KEPT)
     shown = Template((package.DEPLOY / "nginx.conf.template").read_text()).safe_substitute(given)
+    shown = shown.replace("/var/www/acme", str(tls.parent / ".acme"))
     conf.write_text(MAIN.format(folder=kept, kept=places, server=shown))
     program = shutil.which("nginx", path=f"{os.defpath}:/usr/sbin") or "nginx"
     return [program, "-p", str(kept), "-c", str(conf)]

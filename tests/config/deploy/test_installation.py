@@ -85,6 +85,7 @@ class TestInstallation:
                 connection.execute(statement)
 
     def test_can_do_all_that_operators_do(self, whole: Installation) -> None:
+        whole.manage("migrate", "--check")  # for which the pods in Kubernetes wait
         whole.manage("rotate_keys")
         whole.manage("reconcile")
         whole.manage("prove_ledger")

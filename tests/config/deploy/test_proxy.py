@@ -57,16 +57,17 @@ def nginx() -> Iterator[Proxy]:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Proxy]:
+def running(folder: Path, web: str = "") -> Iterator[Proxy]:
+    """Run nginx with the folders of `folder`. `web` is the address of web, by default a free port."""
     make_env.write(folder, "localhost")
     kept = folder / "kept"
     kept.mkdir()
     kept.chmod(0o777)
-    http_port, https, web = free_port(), free_port(), free_port()
-    command = proxy.command(kept, folder / ".tls", web=web, http=http_port, https=https)
+    http_port, https, port = free_port(), free_port(), free_port()
+    command = proxy.command(kept, folder / ".tls", web=web or port, http=http_port, https=https)
     with open(folder / "output", "wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-    made = Proxy(int(http_port), int(https), int(web))
+    made = Proxy(int(http_port), int(https), int(port))
     try:
         until(lambda: is_open(made.https))
         yield made
@@ -200,3 +201,36 @@ class TestTls:
         with socket.create_connection(("127.0.0.1", nginx.http), 10) as plain:
             plain.sendall(b"GET /pay HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"Location: https://localhost/pay" in plain.recv(1000)
+
+
+def serve_once(path: Path, body: str) -> threading.Thread:
+    """Answer one request at a new socket, which replaces the one at this path."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    path.chmod(0o777)
+    listener.listen()
+
+    def serve() -> None:
+        with listener:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+                connection.sendall((head + body).encode())
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_new_container_of_web_is_reached_without_a_reload() -> None:
+    """In Compose, nginx reaches web by a socket. A new container replaces the socket, not the path."""
+    with tempfile.TemporaryDirectory(prefix="checkout-proxy-") as folder:
+        os.chmod(folder, 0o755)
+        path = Path(folder) / "web.sock"
+        with running(Path(folder), web=f"unix:{path}") as nginx:
+            for body in ("former", "current"):
+                thread = serve_once(path, body)
+                assert nginx.get("/pay")[::2] == (200, body)
+                thread.join(5)
