@@ -55,7 +55,7 @@ def sign_out_button(request: HttpRequest, target: PaymentTarget) -> dict[str, An
     return {"action": target.address("leave"), "is_paying": target.is_payable}
 
 
-def _sign_out_of_status_page(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+def sign_out_of_live_page(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the context of the button "Sign out", None if no one is signed in in this browser.
 
     The button is outside the part of the page that updates itself. It must still be right after the payment,
@@ -118,7 +118,7 @@ def show_status(
         **vars(page),
         "amount": money.display_for_payer(target.amount, target.checkout.currency),
         "poll_url": target.address(),
-        "leave": _sign_out_of_status_page(request, target),
+        "leave": sign_out_of_live_page(request, target),
         "is_signed_out": SIGNED_OUT in request.GET and payer.customer_of(request, target.subject) is None,
         "change_card_action": target.address("another_card") if page.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),

@@ -62,6 +62,13 @@ def is_collecting(shares: Sequence[PaymentRequest]) -> bool:
     return any(share.status != ShareStatus.DRAFT for share in shares)
 
 
+def is_being_split(target: PaymentTarget) -> bool:
+    """Return whether the target is an unpaid order, and its mates are asked to pledge shares."""
+    if target.share is not None or not target.is_payable:
+        return False
+    return is_collecting(current_checkouts.shares_of(target.checkout))
+
+
 def is_update(request: HttpRequest) -> bool:
     """Return whether the request is the automatic update of an open page on which the lead waits for mates."""
     return COLLECTING in request.GET and wants_part(request)
@@ -72,7 +79,11 @@ def show_collecting(
 ) -> HttpResponse:
     """Show which mates are in. The page updates itself and keeps the lead signed in."""
     is_part = wants_part(request)
-    context = _context(target, shares) | {"is_whole": not is_part, "notice": _notice(request, target)}
+    context = _context(target, shares) | {
+        "is_whole": not is_part,
+        "notice": _notice(request, target),
+        "leave": rendering.sign_out_of_live_page(request, target),
+    }
     response = rendering.render_page(request, target, "_collect" if is_part else "collect", context)
     payer.prolong(request, response, target.subject)
     return response

@@ -20,6 +20,7 @@ from checkout.models import Customer
 from checkout.states import OperationInProgress, Status
 from config.lib.web import address
 from hosted_page import payer, prefill, remembered_browsers, rendering, summary
+from hosted_page.group import collecting
 from hosted_page.models import KnownBrowser, PayerSignIn, SignInCode
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name, wants_part
 from hosted_page.sms import limits
@@ -87,9 +88,8 @@ def _show_remembered(request: HttpRequest, target: PaymentTarget, browser: Known
         "masked_phone": _mask_number(browser.phone),
         "since": summary.date_of(browser.proven_at, target.checkout),
         "not_you_action": target.address("leave"),
-        "signed_out": _signed_out_notice(request, target),
         "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
-        **share_step.decline_context(target),
+        **share_step.decline_context(target) | _browser_context(request, target),
     }
     return rendering.render_page(request, target, "known", context)
 
@@ -168,8 +168,12 @@ def _paid_context(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _browser_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the context about this browser: the notice of an ended sign-in."""
-    return {"signed_out": _signed_out_notice(request, target)}
+    """Return the context of the notices: an ended sign-in, or a split that the sign-in of another person ends."""
+    signed_out = _signed_out_notice(request, target)
+    return {
+        "signed_out": signed_out,
+        "is_being_split": signed_out is None and collecting.is_being_split(target),
+    }
 
 
 def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:

@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 
 from checkout import authorizations, captures, pledges
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, PaymentRequest, Prefill
 from config.lib import clock
 from hosted_page.models import SmsMessage
 from payments import operator_stops
 from payments.models import Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
-from tests import mates
+from tests import factories, mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, shown_code, words
 from tests.hosted_page.group.test_group_page import Guest
 from tests.hosted_page.status.reading import plain
+from tests.hosted_page.test_remembered_browsers import remembered
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 SPLIT: dict[str, Any] = {"split": "own", "name": ["Finn", ""], "amount": ["20", "30"], "your_name": "Lea"}
@@ -89,6 +90,12 @@ class TestTheLead:
         answer = lead.client.get(f"/pay?id={lead.checkout.pk}&collecting=1", headers=LIVE)
         assert answer["HX-Refresh"] == "true" and not answer.content
 
+    def test_can_sign_out_and_is_asked_for_the_same_number(self, lead: Payer) -> None:
+        page = words(lead.get())
+        assert "Sign out</button>" in page and "Not you?" not in page
+        page = words(lead.client.get(lead.post("/leave")["Location"]))
+        assert "This order is being split" in page and "use the number that started the split" in page
+
     @pytest.mark.rule("pledge.choice")
     def test_can_pay_first_and_collect_later(self, unpaid: Checkout) -> None:
         made = Payer(unpaid)
@@ -115,6 +122,31 @@ class TestTheLead:
         captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
         assert mates.settled(finn.share) == "reimbursed"
         assert mates.borne(lead.checkout) == {"4242": 7000, "4444": 2000}
+
+
+@pytest.mark.rule("pledge.page", "pledge.ends")
+class TestAnotherPersonAtTheOrdersLink:
+    NOTICE = "With another number, you take over: the split ends"
+
+    def test_reads_before_the_sign_in_that_it_ends_the_split(self, lead: Payer, finn: Mate) -> None:
+        other = Payer(lead.checkout)
+        assert self.NOTICE in words(other.get())
+        other.sign_in("07700 900457")
+        assert finn.status() == "cancelled"
+
+    def test_reads_it_if_the_shop_sent_a_number_or_the_browser_is_remembered(self, lead: Payer) -> None:
+        Prefill.objects.create(checkout=lead.checkout, phone="+447700900457")
+        assert self.NOTICE in words(Payer(lead.checkout).get())
+        Prefill.objects.all().delete()
+        browser = Payer(factories.checkout(lead.checkout.merchant))
+        remembered(browser, "07700 900457")
+        browser.checkout = lead.checkout
+        page = words(browser.get())
+        assert "Is this still you?" in page and self.NOTICE in page
+
+    def test_reads_no_such_notice_without_a_split_and_at_a_share(self, lead: Payer) -> None:
+        assert self.NOTICE not in words(Payer(factories.checkout(lead.checkout.merchant)).get())
+        assert self.NOTICE not in words(Mate(share(lead.checkout, 2)).get())
 
 
 @pytest.mark.rule("pledge.held")
