@@ -20,10 +20,12 @@ from payments.models import Operation, Payment
 MIN_TIME_LEFT = timedelta(minutes=10)
 # Decline reasons for a hold that is released because its pledge has ended
 NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD = "pledge_ended", "withdrawn", "same_card", "another_card"
+SHOP_STOPPED = "shop_stopped"  # an operator stopped the merchant
 NOT_TAKEN = "not_taken"  # decline reason of a mate's hold that could not be captured
+ENDED = (NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD, SHOP_STOPPED, NOT_TAKEN)
 # Decline reasons of holds that are released, even if the bank reports the hold late.
 RELEASED = (
-    *(NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD, NOT_TAKEN),
+    *ENDED,
     *("given_up", "never_arrived", "order_ended"),
 )
 
@@ -102,10 +104,10 @@ def end_with_orders(checkouts: Sequence[Checkout], now: datetime) -> None:
     unpaid.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
 
 
-def end_all(checkout: Checkout, now: datetime) -> None:
-    """End all pledges of an order."""
+def end_all_of_stopped_merchant(checkout: Checkout, now: datetime) -> None:
+    """End all pledges of an order, because an operator has stopped its merchant."""
     for share in checkout.payment_requests.filter(status=ShareStatus.PLEDGED):
-        end_pledge(share, now)
+        end_pledge(share, now, SHOP_STOPPED)
 
 
 def end_those_of_lead(checkout: Checkout, now: datetime) -> None:
@@ -145,9 +147,8 @@ def capture_all(checkout: Checkout, now: datetime) -> None:
 def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
     """Return the last payment for this mate's share if it was a pledge that has ended, else None."""
     last = last_payment(share, mate_uuid)
-    reasons = (NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD, NOT_TAKEN)
     is_hold = last is not None and last.status != Payment.Status.DECLINED
-    return last if last is not None and is_hold and last.decline_reason in reasons else None
+    return last if last is not None and is_hold and last.decline_reason in ENDED else None
 
 
 def released_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:

@@ -3,7 +3,7 @@
 Rules pledge.ends, pledge.withdraw, pledge.captured, pledge.split_changes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -33,6 +33,8 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
     )
     if hold.decline_reason == pledges.WITHDRAWN:
         return {"title": _("You have withdrawn"), "words": released}
+    if hold.decline_reason == pledges.SHOP_STOPPED:
+        return {"title": _("You are no longer in"), "words": f"{_stop_sentence(checkout)} {released}"}
     if hold.decline_reason == pledges.ANOTHER_CARD:
         return {"title": _("Use another card"), "words": released}
     if hold.decline_reason == pledges.SAME_CARD:
@@ -40,6 +42,10 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
         another = _("Use another card for your share.")
         return {"title": title, "words": f"{released} {another}"}
     return _words_of_lead(checkout, share, hold, released)
+
+
+def _stop_sentence(checkout: Checkout) -> str:
+    return _("{shop} could not take payments for a while.").format(shop=checkout.merchant.name)
 
 
 def words_of_failure(checkout: Checkout, hold: Payment, *, advice: str) -> dict[str, str]:
@@ -75,10 +81,7 @@ def shares_not_taken(shares: Sequence[PaymentRequest]) -> set[UUID]:
     paying the share.
     """
     tried = {share.pk: share for share in shares if share.status == ShareStatus.OPEN and share.mate_id}
-    if not tried:
-        return set()
-    rows = Payment.objects.filter(subject__in=tried).order_by("subject", "-created_at").distinct("subject")
-    return {hold.subject for hold in rows if _was_not_taken(tried[hold.subject], hold)}
+    return {hold.subject for hold in _last_payments(tried) if _was_not_taken(tried[hold.subject], hold)}
 
 
 def _was_not_taken(share: PaymentRequest, hold: Payment) -> bool:
@@ -129,6 +132,27 @@ def notice_for_lead(checkout: Checkout, *, has_link: bool = True) -> dict[str, s
     ]
     words = " ".join(sentence for sentence in sentences if sentence)
     return {"title": _("You changed the split"), "words": words} if words else None
+
+
+def notice_of_stop(checkout: Checkout, shares: Sequence[PaymentRequest]) -> dict[str, str] | None:
+    """Return the notice for a lead whose mates' pledges ended with a stop of the shop, None if there is none."""
+    tried = {share.pk: share for share in shares if share.status == ShareStatus.OPEN and share.mate_id}
+    ended = [
+        tried[hold.subject] for hold in _last_payments(tried) if hold.decline_reason == pledges.SHOP_STOPPED
+    ]
+    if not ended:
+        return None
+    sentences = (_stop_sentence(checkout), _released_sentence(ended), _("Please send the link again."))
+    return {"title": _("Ask your mates again"), "words": " ".join(sentences)}
+
+
+def _last_payments(shares: Collection[UUID]) -> list[Payment]:
+    """Return the last payment for each of these shares."""
+    if not shares:
+        return []
+    return list(
+        Payment.objects.filter(subject__in=shares).order_by("subject", "-created_at").distinct("subject")
+    )
 
 
 def _asked_again_sentence(shares: Sequence[PaymentRequest]) -> str:

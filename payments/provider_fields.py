@@ -19,7 +19,8 @@ OUR_REASONS = frozenset(
     (
         *("another_card", "challenge_expired", "given_up", "held_for_less"),
         *("given_up_by_operator", "new_key"),
-        *("never_arrived", "not_taken", "order_ended", "pledge_ended", "same_card", "withdrawn"),
+        *("never_arrived", "not_taken", "order_ended", "pledge_ended"),
+        *("same_card", "shop_stopped", "withdrawn"),
     )
 )
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

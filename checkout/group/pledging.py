@@ -77,7 +77,7 @@ def end_of_stopped_merchant(checkout_uuid: UUID) -> None:
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         if operator_stops.is_stopped(checkout.merchant_id):
-            pledges.end_all(checkout, checkout.locked_at)
+            pledges.end_all_of_stopped_merchant(checkout, checkout.locked_at)
 
 
 def end_of_mate(customer_uuid: UUID) -> None:

@@ -81,7 +81,7 @@ def show_collecting(
     is_part = wants_part(request)
     context = _context(target, shares) | {
         "is_whole": not is_part,
-        "notice": _notice(request, target),
+        "notice": None if is_part else _notice(request, target, shares),
         "leave": rendering.sign_out_of_live_page(request, target),
     }
     response = rendering.render_page(request, target, "_collect" if is_part else "collect", context)
@@ -89,10 +89,13 @@ def show_collecting(
     return response
 
 
-def _notice(request: HttpRequest, target: PaymentTarget) -> dict[str, str] | None:
-    """Return the notice about pledges that the lead's new split has ended, None if there is none."""
-    is_changed = ended_pledges.CHANGED in request.GET and not wants_part(request)
-    return ended_pledges.notice_for_lead(target.checkout) if is_changed else None
+def _notice(
+    request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
+) -> dict[str, str] | None:
+    """Return the notice about pledges that the lead's new split or a stop of the shop has ended, None without one."""
+    is_changed = ended_pledges.CHANGED in request.GET
+    notice = ended_pledges.notice_for_lead(target.checkout) if is_changed else None
+    return notice or ended_pledges.notice_of_stop(target.checkout, shares)
 
 
 def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[str, Any]:

@@ -17,12 +17,17 @@ from hosted_page.status import receipt, refund
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.receipt import Receipt
 from hosted_page.status.refund import RefundBill
-from hosted_page.status.shared_cells import HOLDS_RELEASED
+from hosted_page.status.shared_cells import HOLDS_RELEASED, MATES_RELEASED
 from hosted_page.status.table import cell_of
 from payments import disputes, money, open_operations, operator_stops
 from payments.models import Merchant, Operation, Payment
 
 COUNTDOWN_DELAY = timedelta(seconds=20)
+# Situations in which an unpaid order has no pledges any more
+WITHOUT_PLEDGES = (
+    *(Situation.SUSPENDED, Situation.CANCELLED, Situation.EXPIRED),
+    *(Situation.RELEASING, Situation.RELEASED),
+)
 
 
 @dataclass
@@ -159,8 +164,15 @@ class _OrderView:
                 page.auto_return = self.is_lead and since < COUNTDOWN_DELAY and not self.checkout.has_mates
             case Situation.REFUNDING | Situation.REFUNDED if self.is_lead:
                 show_refund(page, refund.bill_of_lead(self.checkout))
+        if situation in WITHOUT_PLEDGES and self._has_mates_who_tried():
+            page.paragraphs.insert(1, SafeString(MATES_RELEASED))
         page.receipt = self._receipt()
         return page
+
+    def _has_mates_who_tried(self) -> bool:
+        """Return whether the viewer is the lead, and the card of a mate was asked for a pledge."""
+        shares = self.checkout.payment_requests.filter(mate__isnull=False)
+        return self.is_lead and self.checkout.has_mates and shares.exists()
 
     def _receipt(self) -> Receipt | None:
         """Return the receipt for the lead of an order that was captured, None for anyone else."""

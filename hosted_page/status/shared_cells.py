@@ -65,6 +65,7 @@ NOT_OPEN = live_cell(
 _NOT_ASKED: Row = {V.REFUSED: NOT_COVERED[V.REFUSED], V.FORMER: NOT_COVERED[V.FORMER]}
 NOT_OPEN_YET: Row = {V.HOLDER: NOT_OPEN, V.GROUP_LINK: NOT_OPEN} | _NOT_ASKED
 NO_ONE_CHARGED = _("No one has been charged.")
+MATES_RELEASED = _("Your mates have not been charged. Any hold on their cards is released.")
 HOLDS_RELEASED = _("Any hold for this order is released.")
 DID_NOT_PAY = _("{name} did not pay in time, so the order has expired.")
 NOT_COMPLETED = _("{shop} did not complete the order, and took no money.")

@@ -23,7 +23,10 @@ from payments.models import Payment
 # After a decline for one of these reasons, the same card can still work.
 RETRIABLE_REASONS = {"challenge_failed", "challenge_expired", "never_arrived"}
 # These reasons mean that the bank did not refuse the card. The page does not show them.
-HIDDEN_REASONS = {"another_card", "given_up", "not_taken", "order_ended", "pledge_ended", "withdrawn"}
+HIDDEN_REASONS = {
+    *("another_card", "given_up", "not_taken", "order_ended"),
+    *("pledge_ended", "shop_stopped", "withdrawn"),
+}
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
 PER_ADDRESS = Limit(30, timedelta(hours=1))

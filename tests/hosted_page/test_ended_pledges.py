@@ -7,7 +7,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from checkout import captures, refunds
+from checkout import cancellations, captures, refunds
+from checkout.group import pledging
 from checkout.models import Checkout, PaymentRequest
 from hosted_page.models import SmsMessage
 from payments.models import Operation, Payment
@@ -222,6 +223,39 @@ class TestAMateWhoseBankHasNotAnswered:
         assert Payment.objects.get(subject=silent.share.pk).status == "voided"
         page = plain(words(silent.get()))
         assert RELEASED in page and "not answered" not in page
+
+
+@pytest.mark.rule("pledge.ends")
+class TestTheLeadWhoseMatesWereIn:
+    RELEASED = "Your mates have not been charged. Any hold on their cards is released."
+
+    def test_reads_during_and_after_a_stop_that_the_holds_are_released(self, lead: Payer, finn: Mate) -> None:
+        factories.stop(lead.checkout.merchant)
+        pledging.end_of_stopped_merchant(lead.checkout.pk)
+        assert self.RELEASED in plain(words(lead.get()))
+        factories.stop(lead.checkout.merchant, is_stopped=False)
+        page = plain(words(lead.get()))
+        assert "Ask your mates again Acme Tickets could not take payments for a while." in page
+        assert "The hold on Finn’s card is released. Please send the link again." in page
+        page = plain(words(finn.client.get(finn.get("/card")["Location"])))
+        assert "You are no longer in Acme Tickets could not take payments for a while." in page
+        finn.give_card()
+        assert finn.status() == "pledged" and "for a while" not in plain(words(lead.get()))
+
+    def test_reads_that_the_holds_are_released_after_a_cancellation(self, lead: Payer, finn: Mate) -> None:
+        cancellations.cancel(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+        assert self.RELEASED in plain(words(lead.get()))
+        assert self.RELEASED not in plain(words(Payer(lead.checkout).get()))
+
+    def test_reads_that_the_holds_are_released_after_the_end_of_the_order(
+        self, lead: Payer, finn: Mate
+    ) -> None:
+        factories.make_late(lead.checkout)
+        assert self.RELEASED in plain(words(lead.get()))
+
+    def test_reads_nothing_of_holds_if_no_mate_was_in(self, lead: Payer) -> None:
+        cancellations.cancel(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+        assert "Your mates" not in plain(words(lead.get()))
 
 
 @pytest.mark.rule("pledge.split_changes")
