@@ -6,7 +6,7 @@ Rules pledge.page, pledge.choice.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -28,6 +28,7 @@ from payments import money
 
 COLLECTING = "collecting"  # query parameter of the requests with which the page updates itself
 CELL = cell_of(Situation.COLLECTING, Viewer.LEAD)  # the words while some mates are in and others are not
+SHORT = timedelta(minutes=5)  # from then on, the badge says that time is running
 NOT_IN = (ShareStatus.OPEN, ShareStatus.PAYING)
 ASKED = (*NOT_IN, ShareStatus.PLEDGED)
 
@@ -109,7 +110,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "state": f"in-{count}-of-{len(asked_shares)}",
         "heading": _heading(checkout, sums, count, len(asked_shares), is_everyone_in=is_everyone_in),
         "sentence": _sentence(checkout, sums, count, _missing_names(shares, now)),
-        "time_left": _time_left(checkout, now),
+        **_time_left(checkout, now),
         "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
         "group": group_members.bill_for_claim(checkout, shares, "", now),
         "sums": _labelled_sums(checkout, sums),
@@ -176,9 +177,11 @@ def _sentence(checkout: Checkout, sums: Sums, count: int, missing: Sequence[str]
     )
 
 
-def _time_left(checkout: Checkout, now: datetime) -> str:
-    minutes = max(0, math.ceil((checkout.payable_until - now).total_seconds() / 60))
-    return ngettext("{count} minute left", "{count} minutes left", minutes).format(count=minutes)
+def _time_left(checkout: Checkout, now: datetime) -> dict[str, Any]:
+    left = checkout.payable_until - now
+    minutes = max(0, math.ceil(left.total_seconds() / 60))
+    words = ngettext("{count} minute left", "{count} minutes left", minutes).format(count=minutes)
+    return {"time_left": words, "is_short": left < SHORT}
 
 
 def _labelled_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:

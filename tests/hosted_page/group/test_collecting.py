@@ -90,6 +90,14 @@ class TestTheLead:
         answer = lead.client.get(f"/pay?id={lead.checkout.pk}&collecting=1", headers=LIVE)
         assert answer["HX-Refresh"] == "true" and not answer.content
 
+    def test_sees_that_time_is_running_in_the_last_five_minutes(self, lead: Payer) -> None:
+        held = '<span class="badge tone-held">'
+        for minutes, is_short in ((6, False), (4, True)):
+            until = clock.now() + timedelta(minutes=minutes)
+            Checkout.objects.filter(pk=lead.checkout.pk).update(payable_until=until)
+            page = words(lead.get())
+            assert f"{minutes} minutes left" in plain(page) and (held in page) == is_short
+
     def test_can_sign_out_and_is_asked_for_the_same_number(self, lead: Payer) -> None:
         page = words(lead.get())
         assert "Sign out</button>" in page and "Not you?" not in page
