@@ -72,6 +72,7 @@ def _show_ended(request: HttpRequest, group: Group) -> HttpResponse:
         is_share=True,
         cancel_url_path="",
         here=group.path(),
+        order=_labelled_summary(group, due=""),
     )
 
 
@@ -175,12 +176,14 @@ def _order_summary(group: Group, bill: GroupBill, situation: Situation, *, is_op
         if shows_amounts and bill.each
         else ""
     )
-    return replace(
-        summary.summary_of(PaymentTarget(group.checkout)),
-        order_label=_("{name}’s order").format(name=group.name),
-        due=each,
-        total_label=_("Total") if is_disputed else summary.total_label(group.checkout),
-    )
+    total_label = _("Total") if is_disputed else summary.total_label(group.checkout)
+    return _labelled_summary(group, due=each, total_label=total_label)
+
+
+def _labelled_summary(group: Group, **changes: Any) -> summary.Summary:
+    """Return the order's summary, labelled as the lead's order, with these changes."""
+    label = _("{name}’s order").format(name=group.name)
+    return replace(summary.summary_of(PaymentTarget(group.checkout)), order_label=label, **changes)
 
 
 def _current_shares(group: Group) -> list[PaymentRequest]:

@@ -10,11 +10,15 @@ from hosted_page.status.share_status import SITUATIONS
 from payments import disputes, operator_stops
 from payments.models import Dispute
 
+NOT_IN = (group_members.FREE, group_members.SENT, group_members.TAKEN)
+
 
 def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
     """Return the situation: where the order's money is, or why no share can be taken. Rule group.opens."""
     if checkout.status == Status.CREATED:
         return _unpaid_situation(checkout, bill)
+    if checkout.status == Status.AUTHORIZED and _is_everyone_in(bill):
+        return Situation.ALL_IN
     if checkout.status != Status.CAPTURED:
         return SITUATIONS[Status(checkout.status)]
     dispute = disputes.blocking_dispute_of_row(checkout)
@@ -39,12 +43,15 @@ def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
 def _unpaid_situation(checkout: Checkout, bill: GroupBill) -> Situation:
     """Return the situation of an unpaid order. It says whether a share can be pledged now, and if not, why."""
     states = {person.state for person in bill.people}
-    if states.isdisjoint(
-        {group_members.FREE, group_members.SENT, group_members.TAKEN, group_members.PLEDGED}
-    ):
+    if states.isdisjoint({*NOT_IN, group_members.PLEDGED}):
         return Situation.UNPAID
     if not pledges.is_waiting(checkout):
         return Situation.STOPPED
     if not states.isdisjoint({group_members.FREE, group_members.SENT}):
         return Situation.COLLECTING
-    return Situation.ALL_TAKEN if group_members.TAKEN in states else Situation.ALL_IN
+    return Situation.ALL_IN if _is_everyone_in(bill) else Situation.ALL_TAKEN
+
+
+def _is_everyone_in(bill: GroupBill) -> bool:
+    states = {person.state for person in bill.people}
+    return group_members.PLEDGED in states and states.isdisjoint(NOT_IN)

@@ -38,7 +38,7 @@ class Situation(StrEnum):
     COLLECTING = "the lead gets everyone in first"
     SUSPENDED = "the shop cannot take payments"
     STOPPED = "the shop cannot take payments, and the lead has not paid"
-    ALL_IN = "every mate is in, and the lead has not paid"
+    ALL_IN = "every mate is in, and the shop does not have the money yet"
     CONFIRM = "the bank asks the payer to confirm"
     CHECKING = "the bank has not answered yet"
     SILENT = "the bank has not answered for a minute"

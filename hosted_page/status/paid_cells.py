@@ -31,6 +31,9 @@ S, V = Situation, Viewer
 YOU_PAID = _("You paid {amount}")
 TAKEN = _("<strong>{amount}</strong> was taken from {card}.")
 SETTLED_UP = _("You’ve settled up with {name}.")
+FREE_AGAIN = _(
+    "If a mate takes a share but does not pay it, the share becomes free again after a few minutes."
+)
 PAID: dict[Situation, Row] = {
     S.PAID: {
         V.LEAD: cell(
@@ -78,19 +81,18 @@ PAID: dict[Situation, Row] = {
                 "Someone has taken this share through the group link and might be paying it now. You have not"
                 " been charged."
             ),
+            FREE_AGAIN,
         )
     },
     S.ALL_TAKEN: {
         V.GROUP_LINK: live_cell(
             "paused",
             _("All shares are taken"),
-            _(
-                "If a mate takes a share but does not pay it, the share becomes free again after a few minutes."
-            ),
+            FREE_AGAIN,
         )
     },
     S.ALL_PAID: {V.GROUP_LINK: closed(_("No shares left to pay"), NOTHING_MORE)},
-    S.NOT_ASKED: {V.GROUP_LINK: closed(NO_LONGER_ASKED, NOTHING_MORE)},
+    S.NOT_ASKED: {V.GROUP_LINK: closed(NO_LONGER_ASKED, _("You don’t need to pay anything."))},
     S.LINKS_EXPIRED: {V.GROUP_LINK: closed(LINK_EXPIRED, NOTHING_MORE)},
 }
 REVIEWED = _(

@@ -335,13 +335,26 @@ class TestTheGroupLink:
         guest = Guest(lead.checkout)
         Payer(lead.checkout).sign_in("07700 900457")
         answer = guest.get()
-        assert answer.status_code == 200 and "is no longer asking for this" in plain(words(answer))
+        page = plain(words(answer))
+        assert answer.status_code == 200 and "Your mate is no longer asking for this" in page
+        assert "Your mate’s order" in page and "You don’t need to pay anything." in page
+        assert "£90.00" not in words(answer).split("</header>")[0]
 
     def test_is_closed_while_the_lead_pays(self, lead: Payer, finn: Mate) -> None:
         card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
         lead.checkout.refresh_from_db()
         authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
         assert "Not open yet" in plain(words(Guest(lead.checkout).get()))
+
+    def test_does_not_say_that_it_opens_again_if_everyone_is_in_while_the_lead_pays(
+        self, lead: Payer, finn: Mate
+    ) -> None:
+        PaymentRequest.objects.filter(position=3).update(status="cancelled", ended_at=clock.now())
+        card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
+        lead.checkout.refresh_from_db()
+        authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
+        page = plain(words(Guest(lead.checkout).get()))
+        assert "Everyone’s in" in page and "Not open yet" not in page
 
 
 @pytest.mark.rule("pledge.split_changes")
