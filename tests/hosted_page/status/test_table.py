@@ -57,6 +57,8 @@ def test_a_failed_refund_is_reported_to_everyone_who_could_see_it(group: Group) 
     for viewer in (V.PAID, V.PAY_LINK, V.HOLDER, V.GROUP_LINK):
         assert tried in group.page(viewer), viewer
     assert "not gone back" in group.page(V.PAID)
+    page = group.page(V.GROUP_LINK)
+    assert page.index("Which share is yours?") < page.index(tried), "the heading comes first"
     bill = plain(words(group.lead.get()))
     assert "The refund did not go through" in bill and "Acme Tickets tried to refund £90.00" in bill
     assert "tried to refund" in plain(words(Payer(group.order).get()))
