@@ -53,6 +53,19 @@ def test_a_mistyped_card_number_is_not_sent(order: Order, open_page: Callable[..
     heading(page, "Held, not taken yet")
 
 
+def test_a_code_with_too_few_digits_is_explained_below_the_field(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(may_fail=True)  # the answer to the wrong code has the status 422
+    page.goto(order.url)
+    page.fill("#phone", "07700 900712")
+    page.click("button.button-main")
+    page.fill("#code", "12")
+    page.click("button.button-main")
+    expect(page.locator("#code-error")).to_have_text("The code has 6 digits.")
+    expect(page.locator("#code")).to_be_focused()
+
+
 def test_all_errors_of_a_card_form_are_shown_together(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
 ) -> None:
