@@ -168,7 +168,7 @@ class TestTheLeadWhoseMatesShareCouldNotBeTaken:
         assert "Taken" not in line and "kept until" not in line
         block = plain(page.split('id="not-taken"')[1].split("</section>")[0])
         assert "Finn’s share could not be taken" in block and "You cover the £20.00 until then." in block
-        assert "Copy the link" in block and "Yes, I’ll cover it" in block
+        assert "Copy their link" in block and "Yes, I’ll cover it" in block
 
     def test_reads_that_another_person_has_taken_it(self, lead: Payer) -> None:
         guest = Guest(lead.checkout)
