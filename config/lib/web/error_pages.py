@@ -16,6 +16,7 @@ from config.lib.web.paths import PAYER_PREFIXES
 RETRY_SECONDS = 5
 PORTAL = "/portal"
 OPERATORS = "/admin/"
+PREFIXES_ABOUT_TEXTS = ("/pay/stop/", "/pay/offers/")  # payers' links that are not about paying
 
 
 def template_context(request: HttpRequest) -> dict[str, Any]:
@@ -25,6 +26,7 @@ def template_context(request: HttpRequest) -> dict[str, Any]:
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
         "request_id": request_id.current_id(),
         "is_payers": request.path.startswith(PAYER_PREFIXES),
+        "is_about_texts": request.path.startswith(PREFIXES_ABOUT_TEXTS),
         "is_portals": request.path.startswith(PORTAL),
         "is_operators": request.path.startswith(OPERATORS),
     }
