@@ -21,6 +21,29 @@ NEWEST_SEARCHED = 10_000  # the number of newest rows that a filter searches
 MERCHANT_PARAMETER = "merchant__exact"
 
 
+class WrongFilterValue(Exception):
+    """The address of a list has a value that its filter does not have."""
+
+    def __init__(self, query: Mapping[str, str]) -> None:
+        super().__init__(f"A filter does not have the value in {dict(query)}.")
+        self.query = query
+
+    @property
+    def values(self) -> str:
+        """Return the values, such as "state=lost". The page shows them."""
+        return ", ".join(f"{name}={value}" for name, value in self.query.items())
+
+
+def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
+    """Raise WrongFilterValue if a filter of the list has a value that is none of its choices."""
+    for chosen in changelist.filter_specs:
+        query = {
+            name: request.GET[name] for name in chosen.expected_parameters() if request.GET.get(name, "")
+        }
+        if query and not any(choice["selected"] for choice in chosen.choices(changelist)):
+            raise WrongFilterValue(query)
+
+
 class ShortPaginator(Paginator):
     """Paginator that counts at most MAXIMUM rows, which it reads in the list's indexed order."""
 

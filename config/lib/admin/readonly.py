@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup, DisallowedModelAdminToField
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db import transaction
@@ -146,15 +147,29 @@ class OperatorAdmin(admin.ModelAdmin):
         try:
             return super().changelist_view(request, extra_context)
         except (DisallowedModelAdminLookup, DisallowedModelAdminToField):
-            return self._show_wrong_filter(request)
+            return self._show_wrong_filter(request, "No such filter")
+        except lists.WrongFilterValue as error:
+            return self._show_wrong_filter(request, "No such value", error)
 
-    def _show_wrong_filter(self, request: HttpRequest) -> HttpResponse:
-        """Return the page for an address with a filter that the list does not have."""
-        context = {**self.admin_site.each_context(request), "opts": self.opts, "title": "No such filter"}
+    def _show_wrong_filter(
+        self, request: HttpRequest, title: str, error: lists.WrongFilterValue | None = None
+    ) -> HttpResponse:
+        """Return the page for an address with a filter, or with a value of one, that the list does not have."""
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": title,
+            "wrong_value": error,
+        }
         return TemplateResponse(request, "admin/wrong_filter.html", context, status=400)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        found = super().get_changelist_instance(request)
+        """Return the list. Raises WrongFilterValue, where Django would show the whole list without a word."""
+        try:
+            found = super().get_changelist_instance(request)
+        except IncorrectLookupParameters as error:
+            raise lists.WrongFilterValue(request.GET.dict()) from error
+        lists.check_filter_values(found, request)
         if self.search_fields and not self.search_help_text:
             found.search_help_text = titles.search_hint(
                 self.model, list(self.search_fields), finds_parts=self.is_small
