@@ -35,7 +35,7 @@ from hosted_page.models import (
 from payments import bookings
 from payments.discrepancies import kinds, reporting
 from payments.inquiring import inquiries, reconciliation
-from payments.models import LedgerSum, Logo, Merchant, Operation, Payment
+from payments.models import LastBackup, LedgerSum, Logo, Merchant, Operation, Payment
 from payments.providers.sandbox import client as bank_client
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import BankNotification, BrokenKey, Call
@@ -114,6 +114,7 @@ def world(
     assert api.post("checkouts", factories.order(), Idempotency_Key="k-1").status_code == 201
     proof_runs.begin_run()
     reconciliation.run()
+    LastBackup.objects.create(made_at=clock.now())
     Logo.objects.create(merchant=acme, version=2, mark=b"png", card=b"png")
     LastWrite.objects.create(whose=acme.pk, position=1)
     today = clock.now().date()
