@@ -193,15 +193,10 @@ def _create_people(acme: Merchant, shared: Checkout) -> None:
 
 
 def _create_deliveries(acme: Merchant, all_events: Subscription) -> None:
+    common = {"merchant": acme, "event_type": EventType.VOIDED, "started_at": clock.now()}
     for number, delivery in enumerate(Delivery.objects.all()):
-        Attempt.objects.create(
-            id=clock.new_id_of_same_time(delivery.pk),
-            merchant=acme,
-            delivery=delivery,
-            number=number + 1,
-            event_type=EventType.VOIDED,
-            started_at=clock.now(),
-        )
+        attempt = clock.new_id_of_same_time(delivery.pk)
+        Attempt.objects.create(id=attempt, delivery=delivery, number=number + 1, **common)
     Endpoint.objects.create(subscription=all_events, failing_since=clock.now(), last_error="HTTP 500")
     BrokenKey.objects.create(key=acme.pk)
     BankNotification.objects.create(

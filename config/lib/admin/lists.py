@@ -38,7 +38,9 @@ def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
     """Raise WrongFilterValue if a filter of the list has a value that is none of its choices."""
     for chosen in changelist.filter_specs:
         query = {
-            name: request.GET[name] for name in chosen.expected_parameters() if request.GET.get(name, "")
+            name: request.GET[name]
+            for name in filter(None, chosen.expected_parameters())
+            if request.GET.get(name, "")
         }
         if query and not any(choice["selected"] for choice in chosen.choices(changelist)):
             raise WrongFilterValue(query)

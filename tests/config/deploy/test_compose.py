@@ -200,7 +200,8 @@ class TestValkey:
             url = url.replace("/run/sockets", str(tmp_path))
             with redis.Redis.from_url(url, socket_timeout=5) as client:
                 assert client.ping()
-            with kombu.Connection(url.replace("unix://", "redis+socket://", 1)) as broker:
+            address = url.replace("unix://", "redis+socket://", 1)
+            with kombu.Connection(address) as broker:  # type: ignore[attr-defined,no-untyped-call]  # untyped there
                 assert broker.default_channel.client.ping()
             with redis.Redis.from_url(f"unix://{path}", socket_timeout=5) as stranger:
                 with pytest.raises(redis.AuthenticationError):
