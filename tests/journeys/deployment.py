@@ -154,9 +154,14 @@ class Deployment:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
-    """Run a deployment, and a clerk process for manage.py commands, until the block ends."""
+def running(folder: Path, postgres: Mapping[str, str] | None = None) -> Iterator[tuple[Deployment, Service]]:
+    """Run a deployment, and a clerk process for manage.py commands, until the block ends.
+
+    `postgres` has additional settings of PostgreSQL.
+    """
     template.copy_to(folder)
+    with (folder / template.CLUSTER / "postgresql.auto.conf").open("a") as file:
+        file.writelines(f"{name} = '{value}'\n" for name, value in (postgres or {}).items())
     port, shop_port = service.free_ports()
     variables = environment.variables_of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
     with (

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.config.deploy import backups
 from tests.config.monitoring import rules, watched
 from tests.config.monitoring.watched import Prometheus, World
 from tests.journeys import polling
@@ -54,6 +55,37 @@ from webhooks import retention
 table = retention.PARTITIONED[0]
 connection.cursor().execute(f"DROP TABLE {table.named(clock.now().date() + timedelta(days=3))}")
 """
+MISS_A_BACKUP = """
+from datetime import timedelta
+from config.lib import clock
+from payments.models import LastBackup
+LastBackup.objects.update_or_create(pk=1, defaults={"made_at": clock.now() - timedelta(hours=27)})
+"""
+QUEUE_A_TEXT = """
+from datetime import timedelta
+from checkout.models import Checkout
+from config.lib import clock
+from hosted_page.models import SmsMessage
+now = clock.now()
+checkout = Checkout.objects.order_by("pk").last()
+SmsMessage.objects.create(
+    kind="receipt", merchant=checkout.merchant, checkout_uuid=checkout.pk, subject=checkout.pk,
+    phone="+447700900123", body="Thanks", due_at=now, ends_at=now + timedelta(minutes=10), created_at=now,
+)
+"""
+# The mail server refuses these mails, because the subject has two lines.
+QUEUE_MAILS = """
+from config.lib import clock
+from portal.models import OutboundEmail
+for number in range(5):
+    OutboundEmail.objects.create(
+        kind="login", key=f"fault-{number}", text="lea@acme.example\\nOne\\rTwo\\nText", next_try_at=clock.now()
+    )
+"""
+DROP_MAILS = """
+from portal.models import OutboundEmail
+OutboundEmail.objects.filter(key__startswith="fault-").delete()
+"""
 MISS_A_NIGHT = """
 from datetime import timedelta
 from config.lib import clock
@@ -86,11 +118,11 @@ def close_the_database(world: World) -> None:
 def refuse_writes(world: World) -> None:
     """Make the database accept only reads, and let a merchant create an order."""
     world.set_read_only(True)
-    for _ in range(3):
-        world.call_in_parallel(1, "merchant/v1/checkouts")
+    world.call_in_parallel(3, "merchant/v1/checkouts")
 
 
 def accept_writes(world: World) -> None:
+    world.send_callers_away()
     world.set_read_only(False)
 
 
@@ -205,6 +237,62 @@ def reconcile(world: World) -> None:
     )
 
 
+def miss_a_backup(world: World) -> None:
+    world.service.command("shell", "--command", MISS_A_BACKUP)
+
+
+def back_up(world: World) -> None:
+    backups.run(world.whole.engines, world.host.trusted.parent)
+
+
+def break_the_archive(world: World) -> None:
+    world.archive_with("false")
+
+
+def mend_the_archive(world: World) -> None:
+    world.archive_with("true")
+
+
+def serve_an_old_certificate(world: World) -> None:
+    world.host.set_certificate(days=13)
+
+
+def renew_the_certificate(world: World) -> None:
+    world.host.set_certificate(days=60)
+
+
+def put_the_clock_ahead(world: World) -> None:
+    world.set_clock("worker", "30s")
+
+
+def set_the_clock(world: World) -> None:
+    world.whole.kill("worker")
+    world.whole.make_whole()
+
+
+def lose_the_carrier(world: World) -> None:
+    """Queue texts, and make each call to the carrier fail."""
+    point = Path(world.whole.parts["worker"].variables["FAIL_POINTS"]) / "sms_claimed"
+    for _ in range(5):
+        point.write_text("raise")
+        world.service.command("shell", "--command", QUEUE_A_TEXT)
+        polling.until(lambda: not point.exists(), within=20, what="a text that fails")
+
+
+def send_texts(world: World) -> None:
+    """Let the carrier accept texts again."""
+    for _ in range(5):
+        world.service.command("shell", "--command", QUEUE_A_TEXT)
+
+
+def queue_mails_that_fail(world: World) -> None:
+    world.service.command("shell", "--command", QUEUE_MAILS)
+
+
+def drop_mails(world: World) -> None:
+    world.service.command("shell", "--command", DROP_MAILS)
+
+
 def refuse_webhooks(world: World) -> None:
     world.shop.answer_with(500)
 
@@ -233,6 +321,12 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
     "a partition missing": (lose_a_partition, {"PartitionsMissing"}, make_partitions),
     "a night without reconciliation": (miss_a_night, {"ReconciliationLate"}, reconcile),
+    "a night without a back-up": (miss_a_backup, {"BackupLate"}, back_up),
+    "archive away": (break_the_archive, {"ArchiveFails"}, mend_the_archive),
+    "certificate old": (serve_an_old_certificate, {"CertificateExpires"}, renew_the_certificate),
+    "clock ahead": (put_the_clock_ahead, {"ClockWrong"}, set_the_clock),
+    "carrier away": (lose_the_carrier, {"TextsFail"}, send_texts),
+    "mails refused": (queue_mails_that_fail, {"MailsFail"}, drop_mails),
     "webhooks refused": (refuse_webhooks, {"DeliveriesFail"}, take_webhooks),
 }
 
@@ -266,18 +360,20 @@ def test_each_fault_fires_its_alerts(watching: tuple[World, Prometheus, Promethe
     world, _, fast = watching
     make, expected, mend = FAULTS[fault]
     polling.until(lambda: not fast.firing() & expected, within=ENDS_WITHIN, what="calm before it")
-    seen = set[str]()
+    seen, runbooks = set[str](), set[str]()
 
     def fires() -> bool:
         seen.update(fast.firing())
+        runbooks.update(fast.runbooks())
         return expected <= seen
 
-    make(world)
     try:
+        make(world)
         polling.until(fires, within=FIRES_WITHIN, what=f"{expected} of {seen}")
     finally:
         mend(world)
     polling.until(lambda: not fast.firing() & expected, within=ENDS_WITHIN, what="calm after it")
+    assert all(link.startswith("https://git.example/checkout/docs/operate.md#") for link in runbooks)
 
 
 def test_every_alert_is_tested_with_a_fault() -> None:

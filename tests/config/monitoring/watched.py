@@ -3,9 +3,11 @@
 import contextlib
 import json
 import signal
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ import requests
 import yaml
 
 from config.local import children
+from tests.chaos.fleet import WRONG_CLOCK
 from tests.config.monitoring import rules
 from tests.journeys import deployment, polling, receiver, service
-from tests.journeys.deployment import Deployment
+from tests.journeys.deployment import Deployment, Part
 from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
+from tests.webhooks.receivers import receiving
 
 TOKEN = "nobody-guesses-this-token"
 # Sizes of the pool and the bulkheads that a few callers can use up.
@@ -51,6 +55,10 @@ class Prometheus:
             one["labels"]["alertname"] for one in self._api("alerts")["alerts"] if one["state"] == "firing"
         }
 
+    def runbooks(self) -> set[str]:
+        """Return the links to the runbooks of the alerts that fire now or will soon."""
+        return {one["annotations"]["runbook"] for one in self._api("alerts")["alerts"]}
+
     def ever_fired(self) -> set[str]:
         """Return the names of the alerts that have fired since the start."""
         found = self._api("query", query='max_over_time(ALERTS{alertstate="firing"}[1d])')["result"]
@@ -72,7 +80,8 @@ def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -
     """Run Prometheus with the files of config/monitoring, with a test's ports and times * `factor`."""
     folder.mkdir()
     told = yaml.safe_load((rules.HERE / "prometheus.yml").read_text())
-    told["global"] = {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
+    told["global"] |= {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
+    del told["alerting"]  # no Alertmanager is running
     for job in told["scrape_configs"]:
         job["static_configs"] = [{"targets": [f"127.0.0.1:{ports[job['job_name']]}"]}]
     (folder / "prometheus.yml").write_text(json.dumps(told))
@@ -101,11 +110,33 @@ def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -
         process.wait(20)
 
 
+class PublicHost:
+    """A server with TLS, as the proxy. Its certificate is written to a file that beat trusts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.trusted = folder, folder / "pair.pem"
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.set_certificate(days=60)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+        self._server.socket = self._context.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"https://localhost:{self._server.server_port}/pay"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def set_certificate(self, *, days: int) -> None:
+        """Serve a new certificate, which expires in so many days."""
+        receiving.certificate(self._folder, host="localhost", to_days=days)
+        self._context.load_cert_chain(self.trusted)
+
+    def end(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
 class World:
     """The service, methods that cause faults in it, and a merchant with a constant flow of orders."""
 
-    def __init__(self, whole: Deployment, helper: Service, shop: Receiver) -> None:
-        self.whole, self.service, self.shop = whole, helper, shop
+    def __init__(self, whole: Deployment, helper: Service, shop: Receiver, host: PublicHost) -> None:
+        self.whole, self.service, self.shop, self.host = whole, helper, shop, host
         self.merchant = helper.new_merchant("Acme Tickets")
         shop.secrets = [self.merchant.subscribe(shop.url)]
         self._is_over = threading.Event()
@@ -168,9 +199,27 @@ class World:
 
     def set_read_only(self, is_read_only: bool) -> None:
         """Let the database refuse every change, or accept changes again."""
+        self._set_in_postgres("default_transaction_read_only", str(is_read_only))
+
+    def archive_with(self, command: str) -> None:
+        """Let PostgreSQL archive its log with this command, and begin a new segment of the log."""
+        self._set_in_postgres("archive_command", command)
+        self.whole.one_row("SELECT pg_switch_wal()")
+
+    def _set_in_postgres(self, name: str, value: str) -> None:
         with psycopg.connect(self.whole.engines.database_url, autocommit=True) as connection:
-            connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {is_read_only}")
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
             connection.execute("SELECT pg_reload_conf()")
+
+    def set_clock(self, part: str, ahead: str) -> None:
+        """Restart a part with a clock that is ahead by a time such as "30s"."""
+        usual = self.whole.parts[part]
+        self.whole.kill(part)
+        self.whole.parts[part] = Part(
+            ("faketime", "-f", f"+{ahead}", *usual.command), {**usual.variables, **WRONG_CLOCK}
+        )
+        self.whole.start(part)
+        self.whole.parts[part] = usual  # for the next start
 
     def end(self) -> None:
         self._is_over.set()
@@ -181,14 +230,17 @@ class World:
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
     """Run the service with metrics; yield it, and the port of each job in Prometheus' configuration."""
-    with deployment.running(folder) as (whole, helper), receiver.listening() as shop:
+    archiving = {"archive_mode": "on", "archive_command": "true"}
+    with deployment.running(folder, archiving) as (whole, helper), receiver.listening() as shop:
+        host = PublicHost(folder)
         probes = service.free_ports()
         ports = dict(zip(("worker", "beat"), probes, strict=True))
         measured = {"METRICS_TOKEN": TOKEN, "METRICS_DIR": str(folder / "metrics")}
         (folder / "fail").mkdir()
         of_part = {name: {"PROBE_PORT": port} for name, port in ports.items()}
+        of_part["beat"] |= {"CHECKOUT_PAGE_URL": host.url, "SSL_CERT_FILE": str(host.trusted)}
         whole.restart_all({**measured, "FAIL_POINTS": str(folder / "fail")}, web=SMALL, **of_part)
-        world = World(whole, helper, shop)
+        world = World(whole, helper, shop, host)
         try:
             yield (
                 world,
@@ -196,3 +248,4 @@ def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
             )
         finally:
             world.end()
+            host.end()
