@@ -1,4 +1,4 @@
-"""Deployment: the proxy, the connection pooler, systemd units, the environment file, the health check, the back-up.
+"""Deployment: proxy, connection pooler, systemd units, Kubernetes manifests, environment file, health check, back-up.
 
 Rule environment.backup.
 """

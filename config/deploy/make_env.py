@@ -1,7 +1,8 @@
 """`make env`: create the files of a new installation.
 
 These are its environment variables with new keys, a self-signed certificate, a folder for the challenges of
-certificate renewal, and a folder for files that are not part of the database. Existing files are not changed.
+certificate renewal, and folders for back-ups and for files that are not part of the database. Existing files are not
+changed.
 The script runs before the installation, so it needs only the standard library and openssl.
 """
 
@@ -30,11 +31,11 @@ CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -no
 
 
 def write(folder: Path, host: str) -> None:
-    """Write .env and a self-signed certificate for the host, and make the folders .acme and .kept.
+    """Write .env and a self-signed certificate for the host, and make the folders .acme, .backup and .kept.
 
-    Operators replace the certificate with a real one. Containers may write only into .kept.
+    Operators replace the certificate with a real one. Containers may write only into .backup and .kept.
     """
-    variables, tls, permanent = folder / ".env", folder / ".tls", folder / ".kept"
+    variables, tls = folder / ".env", folder / ".tls"
     if not variables.exists():
         variables.touch(mode=0o600)
         variables.write_text(_write_variables(host))
@@ -44,12 +45,18 @@ def write(folder: Path, host: str) -> None:
         files = ["-keyout", str(tls / "private.pem"), "-out", str(tls / "public.pem")]
         subprocess.run([*CERTIFICATE.split(), *names, *files], check=True, capture_output=True, umask=0o077)
     (folder / ".acme").mkdir(exist_ok=True)
-    if not permanent.exists():
-        permanent.mkdir()
-        if os.getuid() == 0:
-            os.chown(permanent, CONTAINERS_USER, CONTAINERS_USER)
-        else:  # only root can change the owner: let all users write, but delete only their own files
-            permanent.chmod(0o1777)
+    for name in (".backup", ".kept"):
+        _make_writable(folder / name)
+
+
+def _make_writable(folder: Path) -> None:
+    if folder.exists():
+        return
+    folder.mkdir()
+    if os.getuid() == 0:
+        os.chown(folder, CONTAINERS_USER, CONTAINERS_USER)
+    else:  # only root can change the owner: let all users write, but delete only their own files
+        folder.chmod(0o1777)
 
 
 def _write_variables(host: str) -> str:

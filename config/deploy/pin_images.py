@@ -15,7 +15,7 @@ IMAGE = re.compile(r"\$\{(\w+_IMAGE):-([^}]+)\}")
 def pin(folder: Path) -> None:
     """Write `NGINX_IMAGE=nginx@sha256:…` into .env, and a line for each other image that has a variable."""
     lines = (folder / ".env").read_text().splitlines()
-    for variable, tag in IMAGE.findall((folder / "compose.yaml").read_text()):
+    for variable, tag in dict(IMAGE.findall((folder / "compose.yaml").read_text())).items():
         lines = [line for line in lines if not line.startswith(f"{variable}=")]
         lines.append(f"{variable}={_digest_of(tag)}")
     (folder / ".env").write_text("\n".join(lines) + "\n")

@@ -213,6 +213,35 @@ class TestValkey:
             server.wait(10)
 
 
+class TestBackup:
+    BACKUP = SERVICES["backup"]
+
+    def test_runs_the_script_in_the_version_of_the_database(self) -> None:
+        assert self.BACKUP["image"] == SERVICES["postgres"]["image"]
+        mounts = dict(mount.removesuffix(":ro").split(":") for mount in self.BACKUP["volumes"])
+        assert (package.ROOT / "config/deploy/backup.sh").exists()
+        assert mounts["./config/deploy/backup.sh"] == "/backup.sh"
+        assert mounts["./.backup"] == self.BACKUP["environment"]["BACKUP_DIR"]
+
+    def test_can_write_to_its_folder(self, tmp_path: Path) -> None:
+        owner = (project(tmp_path) / ".backup").stat()
+        assert owner.st_uid == make_env.CONTAINERS_USER or owner.st_mode & 0o002
+        assert self.BACKUP["user"] == f"{make_env.CONTAINERS_USER}:{make_env.CONTAINERS_USER}"
+
+    def test_is_repeated_each_day_and_soon_after_an_error(self, tmp_path: Path) -> None:
+        """The first run fails. The loop ends at the second pause."""
+        script, pauses = tmp_path / "backup.sh", tmp_path / "pauses"
+        script.write_text(f"[ -e {pauses} ]")
+        (tmp_path / "sleep").write_text(
+            f'#!/bin/sh\necho "$1" >> {pauses}\n[ "$1" != 86400 ] || kill $PPID\n'
+        )
+        (tmp_path / "sleep").chmod(0o755)
+        words = [word.replace("/backup.sh", str(script)) for word in self.BACKUP["command"]]
+        environment = {"PATH": f"{tmp_path}:{os.defpath}"}
+        subprocess.run(words, env=environment, timeout=60, check=False)
+        assert pauses.read_text().split() == ["600", "86400"]
+
+
 class TestPin:
     @pytest.fixture
     def docker(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
