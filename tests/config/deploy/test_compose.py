@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import kombu
 import psycopg
 import pytest
 import redis
 import yaml
+from kombu.connection import Connection
 
 from config.deploy import make_env, pin_images
 from config.local import engines, servers
@@ -24,7 +24,7 @@ from tests.config.deploy import package, pages, test_proxy
 from tests.config.deploy.installation import until
 
 SERVICES: dict[str, dict[str, Any]] = package.compose()["services"]
-WEB_SOCKET = SERVICES["proxy"]["environment"]["WEB_SERVERS"].removeprefix("server ").rstrip(";")
+WEB_SOCKET = SERVICES["proxy"]["environment"]["WEB"]
 COMPOSE = package.ROOT / "compose.yaml"
 PASSWORD = "${VALKEY_PASSWORD:?}"  # in compose.yaml
 # Each image of a registry, and the digest that the tests' docker gives it.
@@ -201,8 +201,7 @@ class TestValkey:
             url = url.replace("/run/sockets", str(tmp_path))
             with redis.Redis.from_url(url, socket_timeout=5) as client:
                 assert client.ping()
-            address = url.replace("unix://", "redis+socket://", 1)
-            with kombu.Connection(address) as broker:  # type: ignore[attr-defined,no-untyped-call]  # untyped there
+            with Connection(url.replace("unix://", "redis+socket://", 1)) as broker:  # type: ignore[no-untyped-call]
                 assert broker.default_channel.client.ping()
             with redis.Redis.from_url(f"unix://{path}", socket_timeout=5) as stranger:
                 with pytest.raises(redis.AuthenticationError):
