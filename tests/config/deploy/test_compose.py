@@ -24,7 +24,7 @@ from tests.config.deploy import package, pages, test_proxy
 from tests.config.deploy.installation import until
 
 SERVICES: dict[str, dict[str, Any]] = package.compose()["services"]
-WEB_SOCKET = SERVICES["proxy"]["environment"]["WEB"]
+WEB_SOCKET = SERVICES["proxy"]["environment"]["WEB_SERVERS"].removeprefix("server ").rstrip(";")
 COMPOSE = package.ROOT / "compose.yaml"
 PASSWORD = "${VALKEY_PASSWORD:?}"  # in compose.yaml
 # Each image of a registry, and the digest that the tests' docker gives it.
