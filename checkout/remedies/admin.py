@@ -150,11 +150,11 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
         return reasons.reason_text(operation.reason)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return outstanding_refund.with_returns(super().get_queryset(request))
+        return outstanding_refund.with_refund_facts(super().get_queryset(request))
 
     def offers(self, action: str, row: Operation) -> bool:
         is_refused = row.state in (State.FAILED, State.DECLINED) or outstanding_refund.was_returned(row)
-        if row.purpose == Operation.Purpose.OUTSIDE:
+        if row.purpose == Operation.Purpose.OUTSIDE or outstanding_refund.has_failed_as_a_whole(row):
             return False
         if action == "settle_outside":
             return row.kind == Kind.REFUND and is_refused

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
 from checkout.remedies.status_check import NotAllowed
 from checkout.settling import amounts_owed, cards
 from checkout.settling.cards import PartKey
@@ -15,6 +15,11 @@ from payments.models import Movement, Operation
 
 State = Operation.State
 UNDER_WAY = "The operation is under way. Look again in a minute."
+NOT_OWED = "No refund is owed to the card any more."
+WHOLE_REFUND_FAILED = (
+    "The whole refund failed, so the merchant has the money and owes no card a part of it. The merchant can refund the"
+    " order again."
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ def check_refused(refund: Operation) -> None:
 def was_returned(refund: Operation) -> bool:
     """Return whether the operation is a settled refund that was returned later.
 
-    If the row was read `with_returns`, no query is made.
+    If the row was read `with_refund_facts`, no query is made.
     """
     if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
         return False
@@ -54,10 +59,27 @@ def was_returned(refund: Operation) -> bool:
     return returns.exists() if annotated is None else annotated
 
 
-def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
-    """Add `has_return` to each operation: whether it is a settled refund that was returned later."""
+def has_failed_as_a_whole(refund: Operation) -> bool:
+    """Return whether the operation is a part of a refund that failed because no part reached a card.
+
+    The order is captured again, and no card is owed an amount. If the row was read `with_refund_facts`, no
+    query is made. Rule refund.failed.
+    """
+    if refund.refund_uuid is None:
+        return False
+    annotated: bool | None = getattr(refund, "has_failed_refund", None)
+    return _failed_refunds().filter(pk=refund.refund_uuid).exists() if annotated is None else annotated
+
+
+def _failed_refunds() -> QuerySet[Refund]:
+    return Refund.objects.filter(status=Refund.Status.FAILED, settled_at=None)
+
+
+def with_refund_facts(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
+    """Add to each operation whether it was returned later, and whether its whole refund failed."""
     returns = Movement.objects.filter(operation=OuterRef("pk"), kind=Movement.Kind.REFUND_RETURNED)
-    return rows.annotate(has_return=Exists(returns))
+    failed = _failed_refunds().filter(pk=OuterRef("refund_uuid"))
+    return rows.annotate(has_return=Exists(returns), has_failed_refund=Exists(failed))
 
 
 def check_not_disputed(checkout: Checkout) -> None:
@@ -92,6 +114,6 @@ def find_amount_due(checkout: Checkout, refund: Operation, now: datetime) -> Amo
     )
     amount = part.outstanding or owed
     if amount <= 0:
-        raise NotAllowed("No refund is owed to the card any more.")
+        raise NotAllowed(WHOLE_REFUND_FAILED if has_failed_as_a_whole(refund) else NOT_OWED)
     resends = refund if part.outstanding else None
     return AmountDue(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])

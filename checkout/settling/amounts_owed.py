@@ -10,12 +10,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Min, Q
 
 from checkout.models import PaymentRequest, Refund
-from checkout.settling.cards import REFUSED, Accounts, Part, PartKey
+from checkout.settling.cards import NOT_CARRIED_OUT, REFUSED, Accounts, Part, PartKey
 from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
+from payments import planning
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation
@@ -154,6 +155,17 @@ def _send_time(part: Part, first: datetime, gap: timedelta, now: datetime) -> da
         return first
     began_at = min(row.created_at for row in part.executed)
     return max(first, last.ended_at + gap) if now - began_at < TRIED_FOR else None
+
+
+def first_tried_at(refund: Operation) -> datetime:
+    """Return when the first attempt at a part of a refund was made. The attempts end three days later.
+
+    `refund` is any attempt at this part.
+    """
+    attempts = planning.attempts_at_same_part(refund).exclude(state=Operation.State.PLANNED)
+    executed = attempts.exclude(reason__in=NOT_CARRIED_OUT)
+    first: datetime | None = executed.aggregate(first=Min("created_at"))["first"]
+    return first or refund.created_at
 
 
 def _report(amount_owed: AmountOwed, kind: DiscrepancyKind, subject: UUID) -> None:

@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from checkout.models import Checkout, PaymentRequest
+from checkout.remedies import outstanding_refund
 from checkout.settling import amounts_owed
 from config.lib.admin import columns
 from config.lib.admin.readonly import OperatorAdmin
@@ -29,6 +30,7 @@ from portal.orders import reasons
 MAX_LISTED = 50  # the maximum number of cases that are read and counted
 MAX_SHOWN = 8  # the maximum number of cases that a page shows in full
 URGENT_AFTER = timedelta(days=1)
+WHOLE_REFUND_FAILED = f"{outstanding_refund.WHOLE_REFUND_FAILED} Inform the merchant, then close this."
 # The admin's actions that a case can have buttons for, and the labels of the buttons.
 BUTTON_LABELS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
 REFUSED_STATES = (Operation.State.FAILED, Operation.State.DECLINED)
@@ -185,8 +187,12 @@ def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
 
 def instructions_of(row: Discrepancy, now: datetime) -> str:
     """Return what to do about a discrepancy. It names the hourly tries only while the service makes them."""
-    first = row.operation.created_at if row.operation else row.created_at
     instructions = row.kind_entry.what_to_do
+    if not instructions.startswith(kinds.RETRIED_HOURLY):
+        return instructions
+    if row.operation is not None and outstanding_refund.has_failed_as_a_whole(row.operation):
+        return WHOLE_REFUND_FAILED
+    first = amounts_owed.first_tried_at(row.operation) if row.operation else row.created_at
     if row.closed_at is None and now - first < amounts_owed.TRIED_FOR:
         return instructions
     return instructions.removeprefix(kinds.RETRIED_HOURLY).lstrip()

@@ -131,7 +131,7 @@ class Page:
     def _operations(self) -> Sequence[Operation]:
         if not self._may_see(Operation):
             return []
-        rows = outstanding_refund.with_returns(
+        rows = outstanding_refund.with_refund_facts(
             Operation.objects.filter(payment__checkout_uuid=self.checkout.pk)
         )
         return list(rows.select_related("payment__merchant").order_by("pk")[:MAXIMUM])

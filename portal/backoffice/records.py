@@ -57,7 +57,7 @@ def build_refund_rows(records: Sequence[Any], request: HttpRequest) -> list[Reco
     parts = Operation.objects.filter(refund_uuid__in=[row.pk for row in records])
     returned = {
         part.refund_uuid
-        for part in outstanding_refund.with_returns(parts)
+        for part in outstanding_refund.with_refund_facts(parts)
         if outstanding_refund.was_returned(part)
     }
     return [

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
 from playwright.sync_api import Page
 
 from tests import factories
 from tests.browser.gallery import bill
+from tests.journeys import polling
 from tests.journeys.merchant import Merchant
 from tests.journeys.service import Service
 
@@ -24,12 +26,22 @@ from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
 of = lambda uuid, kind: Operation.objects.filter(payment__checkout_uuid=uuid, kind=kind).latest("created_at")
-reporting.report_operation(of("{failed}", "refund"), kinds.REFUND_PART_FAILED, part=9550)
 reporting.report_operation(of("{captured}", "capture"), kinds.ANOTHER_AMOUNT, amount=4850)
 rows = Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(hours=20))  # the page has the oldest ones
+"""
+# Whether the reimbursement for the mate's share failed, and whether the failure of the refund is reported.
+REFUSED = """
+from payments.models import Operation
+about = Operation.objects.filter(payment__checkout_uuid="{failed}", purpose="reimbursement", state="failed")
+print(about.exists())
+"""
+REPORTED = """
+from payments.models import Discrepancy
+about = Discrepancy.objects.filter(operation__payment__checkout_uuid="{failed}", kind="refund_part_failed")
+print(about.exists())
 """
 # Moves everything about the order whose refund failed three days into the past.
 EARLIER = """
@@ -83,25 +95,38 @@ class Office:
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
         self.service.command("shell", "-c", OPERATOR.format(email=self.email, password=PASSWORD))
-        self.capture("failed", card=REFUND_FAILS)
-        self.merchant.refund(self.uuids["failed"])
-        self.merchant.awaited(self.uuids["failed"], "captured", within=20)
+        self._fail_refund_of_lead()
         self.capture("captured")
         self.service.command("shell", "-c", REPORTS.format(**self.uuids))
         self.service.command("shell", "-c", EARLIER.format(**self.uuids))
 
-    def pay(self, name: str, card: str = "4242424242424242") -> str:
+    def pay(self, name: str, card: str = "4242424242424242", **how: Any) -> str:
         """Create an order of £95.50, hold its amount on a card, and store its UUID under a name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"NF-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
-        paid = self.merchant.call("POST", f"sandbox/v1/checkouts/{self.uuids[name]}/pay", {"card": card})
+        paid = self.merchant.call(
+            "POST", f"sandbox/v1/checkouts/{self.uuids[name]}/pay", {"card": card} | how
+        )
         assert paid.status_code == 200, paid.text
         return self.uuids[name]
 
-    def capture(self, name: str, card: str = "4242424242424242") -> None:
-        self.merchant.capture(self.pay(name, card))
+    def capture(self, name: str, card: str = "4242424242424242", **how: Any) -> None:
+        self.merchant.capture(self.pay(name, card, **how))
         self.merchant.awaited(self.uuids[name], "captured", within=20)
+
+    def _fail_refund_of_lead(self) -> None:
+        """Refund an order with one mate. The refund reaches the mate's card, and not the lead's."""
+        self.capture("failed", card=REFUND_FAILS, shares=[{"name": "Finn", "amount": 100}])
+        paid = self.merchant.call("POST", f"sandbox/v1/checkouts/{self.uuids['failed']}/pay-share", {})
+        assert paid.status_code == 200, paid.text
+        polling.until(lambda: self._is(REFUSED), within=20, what="the refusal of the reimbursement")
+        self.merchant.refund(self.uuids["failed"])
+        polling.until(lambda: self._is(REPORTED), within=20, what="the report of the failed refund")
+
+    def _is(self, script: str) -> bool:
+        printed = self.service.command("shell", "-c", script.format(**self.uuids))
+        return printed.strip().endswith("True")
 
     def leave_in_doubt(self) -> str:
         """Leave a capture in doubt for the next two minutes; return the checkout's uuid."""

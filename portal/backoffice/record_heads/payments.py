@@ -83,7 +83,9 @@ def _payment_summary(row: Payment) -> str:
 
 def head_of_refund(row: Refund, request: HttpRequest) -> Head:
     """Return what a refund pays back, its state with the bank's reason, and who has to act."""
-    parts = list(outstanding_refund.with_returns(Operation.objects.filter(refund_uuid=row.pk)).order_by("pk"))
+    parts = list(
+        outstanding_refund.with_refund_facts(Operation.objects.filter(refund_uuid=row.pk)).order_by("pk")
+    )
     returned = [part for part in parts if outstanding_refund.was_returned(part)]
     badge = badges.RETURNED if returned else REFUND[row.status]
     state = REFUND_RETURNED if returned else REFUND_STATES[row.status].format(at=format_when(row.settled_at))

@@ -1,6 +1,6 @@
 """The cases that need an operator. Each is shown as a sentence with the possible actions."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout, PaymentRequest, Refund
 from config.lib import clock
+from config.lib.admin import columns
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Dispute, Merchant, Operation
 from portal.models import User
@@ -143,28 +144,66 @@ def test_explains_the_banks_refusal_and_the_available_actions(operator: Client, 
     assert f"was cancelled. {kinds.REFUND_PART_FAILED.what_to_do}" in page
 
 
+def test_counts_three_days_of_tries_from_the_first_one(operator: Client, captured: Checkout) -> None:
+    refund = _refund_of(captured, status="pending")
+    first = clock.now() - timedelta(days=3, minutes=1)
+    for created_at in (first, first + timedelta(hours=1)):
+        part = _failed_operation(captured, created_at, purpose="refund_part", refund_uuid=refund.pk)
+    reporting.report_operation(part, kinds.REFUND_PART_FAILED)
+    told = [operator.get(path).content.decode() for path in ("/admin/operations/", _page_address_of(part))]
+    assert all("you can send it again at once" in page for page in told)
+    assert not any(kinds.RETRIED_HOURLY in page for page in told), "the later try is not yet three days old"
+    Operation.objects.filter(created_at=first).update(state="planned", ended_at=None)
+    assert kinds.RETRIED_HOURLY in operator.get("/admin/operations/").content.decode()
+
+
+def test_says_that_a_whole_refund_failed_without_buttons_that_fail(
+    operator: Client, captured: Checkout
+) -> None:
+    refund = _refund_of(captured, status="failed")
+    part = _failed_operation(captured, clock.now(), purpose="refund_part", refund_uuid=refund.pk)
+    reporting.report_operation(part, kinds.REFUND_PART_FAILED)
+    page = operator.get("/admin/operations/").content.decode()
+    assert "The whole refund failed, so the merchant has the money" in page
+    assert ">Send again</a>" not in page and ">Settled outside</a>" not in page
+    assert ">Close with a note</a>" in page
+
+
 def test_two_refunds_of_one_card_name_their_purpose(operator: Client, captured: Checkout) -> None:
     assert captured.payment is not None
     share = PaymentRequest.objects.create(checkout=captured, position=2, amount=3000, name="Finn")
-    facts: dict[str, Any] = {
-        "payment": captured.payment,
-        "kind": "refund",
-        "amount": 3000,
-        "state": "failed",
-        "ended_at": clock.now(),
-    }
-    facts["created_at"] = clock.now()
-    refund = Refund.objects.create(
-        merchant=captured.merchant,
-        checkout=captured,
-        merchant_refund_ref="r-1",
-        amount=captured.amount,
-        status="failed",
-        created_at=clock.now(),
-    )
+    refund = _refund_of(captured, status="failed")
     parts = (("reimbursement", {"share_uuid": share.pk}), ("refund_part", {"refund_uuid": refund.pk}))
     for purpose, of in parts:
-        made = Operation.objects.create(purpose=purpose, **of, **facts)
+        made = _failed_operation(captured, clock.now(), purpose=purpose, **of)
         reporting.report_operation(made, kinds.REFUND_RETURNED)
     page = operator.get("/admin/").content.decode()
     assert "(for Finn’s share, to the lead’s card)" in page and "(refund to the lead’s card)" in page
+
+
+def _refund_of(checkout: Checkout, *, status: str) -> Refund:
+    return Refund.objects.create(
+        merchant=checkout.merchant,
+        checkout=checkout,
+        merchant_refund_ref="r-1",
+        amount=checkout.amount,
+        status=status,
+        created_at=clock.now(),
+    )
+
+
+def _failed_operation(checkout: Checkout, created_at: datetime, **facts: Any) -> Operation:
+    assert checkout.payment is not None
+    return Operation.objects.create(
+        payment=checkout.payment,
+        kind="refund",
+        amount=3000,
+        state="failed",
+        created_at=created_at,
+        ended_at=clock.now(),
+        **facts,
+    )
+
+
+def _page_address_of(row: Operation) -> str:
+    return columns.page_address(row._meta.label_lower, row.pk)

@@ -60,6 +60,21 @@ class TestOperations:
             operator, part
         )
 
+    def test_of_a_whole_failed_refund_have_no_button_that_the_service_refuses(
+        self, operator: Client, failed: Refund
+    ) -> None:
+        Checkout.objects.update(status="captured")
+        part = Operation.objects.get(kind="refund")
+        page, listed = page_of(operator, part), operator.get("/admin/payments/operation/").content.decode()
+        for words in ("Send again", "Settled outside"):
+            assert f">{words}</button>" not in page and words not in listed
+        # The refund of one card failed, and the refund of another card succeeded.
+        Checkout.objects.update(status="refunding")
+        Refund.objects.update(status="pending", failure_reason=None)
+        page, listed = page_of(operator, part), operator.get("/admin/payments/operation/").content.decode()
+        for words in ("Send again", "Settled outside"):
+            assert f">{words}</button>" in page and words.lower() in listed.lower()
+
     def test_link_only_to_pages_that_the_operator_may_see(self, client: Client, captured: Checkout) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
