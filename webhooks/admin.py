@@ -23,7 +23,6 @@ from webhooks.models import (
     Delivery,
     Endpoint,
     Event,
-    EventType,
     SigningSecret,
     Subscription,
 )
@@ -154,8 +153,8 @@ class DeliveryAdmin(ResendingAdmin):
         return columns.key_link("checkout.checkout", checkout_uuid) if checkout_uuid else columns.EMPTY_CELL
 
     def offers(self, action: str, row: Delivery) -> bool:
-        is_about_hold = row.event_type == EventType.AUTHORIZED
-        return row.status != Delivery.Status.DELIVERED and (action != "resend_although_over" or is_about_hold)
+        is_over = resending.is_hold_over(row)
+        return row.status != Delivery.Status.DELIVERED and is_over == (action == "resend_although_over")
 
     @admin.action(description="Send again", permissions=["resend"])
     def resend(self, request: HttpRequest, rows: QuerySet[Delivery]) -> None:
@@ -195,6 +194,7 @@ class AttemptAdmin(ReadOnlyAdmin):
         "delivery",
     )
     search_fields = ("id", "delivery", "delivery__event")
+    panel_order = ("number",)
     ordering = merchants_order = ("-started_at", "-pk")  # type: ignore[assignment]  # a longer tuple
 
     def get_search_results(

@@ -17,11 +17,11 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg.types.string import TextLoader
 
-from config.lib import failpoint
+from config.lib import failpoint, redaction
 from config.lib.database import partitions, queries
 from payments import restore_guard
 from webhooks import health, retries, statements, subscriptions
-from webhooks.models import PERSONAL, URGENT, Delivery
+from webhooks.models import PERSONAL, URGENT, Attempt, Delivery
 
 log = structlog.get_logger("webhooks.delivery")
 
@@ -34,6 +34,7 @@ PER_HUNG, PER_HUNG_URGENT = 1, 5  # maximum attempts in flight at an endpoint th
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = health.WORKER_LOST
 WORKER_LOST_TEXT = "our sender was cut off; the request may have arrived"
+REASON_CHARACTERS = 80  # of the reason that an endpoint gives, as people see it
 SWEEP_ROWS = 500
 DATABASE_ERRORS = (OperationalError, InterfaceError)
 CLAIM_LOCK_KEY = 0x636C6D  # first key of the advisory locks that claims take on endpoints: "clm" in ASCII
@@ -228,6 +229,28 @@ def _cursor() -> Iterator[Any]:
 def describe_error(error_message: str | None) -> str | None:
     """Return an attempt's error in words for people (rule log.words)."""
     return WORKER_LOST_TEXT if error_message == WORKER_LOST else error_message
+
+
+def describe_failure(attempt: Attempt) -> str | None:
+    """Return why an attempt failed, in words for people, or None if it did not. Rule log.words.
+
+    If the endpoint answered, the reason that it gave follows its status: "HTTP 400: no_matching_signature".
+    """
+    error, reason = describe_error(attempt.error_message), given_reason(attempt)
+    return f"{error}: {reason}" if error and reason else error
+
+
+def given_reason(attempt: Attempt) -> str:
+    """Return the beginning of the body with which an endpoint refused an event, as one line, or "".
+
+    Secrets, card numbers and phone numbers are blanked. A page of HTML is not a reason.
+    """
+    if attempt.is_delivered or not attempt.http_status:
+        return ""
+    words = " ".join(redaction.blank_secrets(attempt.response_excerpt).split())
+    if words.startswith("<"):
+        return ""
+    return words if len(words) <= REASON_CHARACTERS else f"{words[: REASON_CHARACTERS - 1]}…"
 
 
 def close_lost_attempts() -> int:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from config.lib import clock, wakeup
 from config.lib.database import queries
@@ -31,6 +32,13 @@ HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
 )
 AWAITS_APPROVAL = Q(status=Delivery.Status.PENDING, next_attempt_at=None, lease_token=None)
 UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
+
+
+def is_hold_over(delivery: Delivery) -> bool:
+    """Return whether the delivery announces a hold that has ended, for pages. HOLD_IS_OVER decides."""
+    event = delivery.event
+    is_late = event.valid_until is not None and event.valid_until <= timezone.now()
+    return event.type == EventType.AUTHORIZED and (is_late or event.superseded_at is not None)
 
 
 class DeliveryNotFound(Exception):

@@ -15,8 +15,8 @@ from payments.models import Merchant
 from portal import badges
 from portal.badges import Badge
 from portal.templatetags.portal import when_exactly
-from webhooks import headers, retries
-from webhooks.delivery import describe_error
+from webhooks import headers, resending, retries
+from webhooks.delivery import describe_error, given_reason
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 
 THREE_DAYS = "We try 9 times in about three days."
@@ -94,23 +94,14 @@ def delivery_details(
         order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
         can_resend=event.body_deleted_at is None and not _is_under_way(delivery),
         is_live=not reveal and is_live(delivery) and _is_latest(delivery, attempt),
-        is_over=announces_ended_hold(delivery),
-        is_useful=delivery.status != Delivery.Status.DELIVERED and not announces_ended_hold(delivery),
+        is_over=resending.is_hold_over(delivery),
+        is_useful=delivery.status != Delivery.Status.DELIVERED and not resending.is_hold_over(delivery),
     )
 
 
 def _is_under_way(delivery: Delivery) -> bool:
     is_pending = delivery.status == Delivery.Status.PENDING
     return is_pending and bool(delivery.resent_by or delivery.lease_token)
-
-
-def announces_ended_hold(delivery: Delivery) -> bool:
-    """Return whether the delivery announces a hold that has ended."""
-    event = delivery.event
-    if event.type != EventType.AUTHORIZED:
-        return False
-    is_late = event.valid_until is not None and event.valid_until <= timezone.now()
-    return is_late or event.superseded_at is not None
 
 
 def is_live(delivery: Delivery) -> bool:
@@ -137,7 +128,8 @@ def _delivery_sentence(delivery: Delivery, attempt: Attempt | None, attempts: Se
         return f"Not sent yet. {_retry_policy(delivery)}"
     if attempt.is_delivered is None:
         return "It is being sent right now."
-    answer = f"Your endpoint answered {attempt.http_status}."
+    reason = given_reason(attempt)
+    answer = f"Your endpoint answered {attempt.http_status}{f': “{reason}”' if reason else ''}."
     if attempt.is_delivered:
         return f"Attempt {attempt.number} was delivered. {answer}"
     if not attempt.http_status:
@@ -150,7 +142,7 @@ def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
         return "The event’s personal data has been deleted, so the event is not sent again."
     if delivery.status == Delivery.Status.SUPERSEDED or (
-        delivery.status == Delivery.Status.PARKED and announces_ended_hold(delivery)
+        delivery.status == Delivery.Status.PARKED and resending.is_hold_over(delivery)
     ):
         return "The hold has ended, so the event is not sent again."
     if delivery.status == Delivery.Status.PARKED:

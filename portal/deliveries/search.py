@@ -13,7 +13,6 @@ from config.lib.database import partitions
 from payments.models import Merchant
 from portal import badges
 from portal.badges import Badge
-from portal.deliveries import log
 from portal.orders import search
 from portal.orders.search import Chip
 from portal.templatetags.portal import when
@@ -183,7 +182,7 @@ def newest_unsendable(merchant: Merchant) -> dict[str, str] | None:
 def _failure_reason(delivery: Delivery) -> str:
     if delivery.event.body_deleted_at is not None:
         return "Its personal data has been deleted."
-    return "Its hold has ended." if log.announces_ended_hold(delivery) else "It is too old to be sent."
+    return "Its hold has ended." if resending.is_hold_over(delivery) else "It is too old to be sent."
 
 
 def _latest_attempts(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:

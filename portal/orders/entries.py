@@ -18,7 +18,7 @@ from portal import badges
 from portal.badges import Badge
 from portal.orders.order import Order
 from portal.templatetags.portal import span, time_of
-from webhooks.delivery import describe_error
+from webhooks.delivery import describe_error, given_reason
 from webhooks.models import Attempt, Delivery
 
 VERBS = {
@@ -203,8 +203,8 @@ def call_entries(calls: Iterable[ApiCall]) -> Iterator[Entry]:
 def attempt_entries(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]) -> Iterator[Entry]:
     """Yield entries for webhook attempts with their responses. `deliveries` holds their deliveries by id."""
     for attempt in attempts:
-        excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
-        response = f"Your endpoint answered “{excerpt}”." if excerpt else ""
+        given = given_reason(attempt)
+        response = f"Your endpoint answered “{given}”." if given else ""
         has_reason = attempt.error_message and not attempt.http_status
         reason = f"{describe_error(attempt.error_message)}." if has_reason else ""
         yield Entry(

@@ -31,6 +31,7 @@ _COLUMNS = (
     "event_type",
     "http_status",
     "error_message",
+    "response_excerpt",
     "duration_ms",
     "started_at",
     "is_delivered",

@@ -63,7 +63,9 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
     If both models have a merchant, the look-up includes it, because the index can begin with the merchant.
     """
     lookups = {f"{path}__exact": row.pk} | _merchant_lookup(row, model_admin.model)
-    rows = list(model_admin.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
+    rows = list(
+        model_admin.get_queryset(request).filter(**lookups).order_by(*model_admin.panel_order)[: MAXIMUM + 1]
+    )
     # The page already shows the row, and the other rows to which both refer.
     hidden = {path, *_common_references(type(row), model_admin)}
     columns = [

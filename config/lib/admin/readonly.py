@@ -9,9 +9,10 @@ from django.contrib.admin.exceptions import DisallowedModelAdminLookup, Disallow
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.db import transaction
 from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet, UUIDField
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
@@ -73,6 +74,8 @@ class OperatorAdmin(admin.ModelAdmin):
     listed_as = "Newest first"  # the list's order
     is_small = False  # the table has so few rows that a search or a filter can read all of them
     secret: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()  # fields for the program, which do not help an operator
+    panel_order: tuple[str, ...] = ("pk",)  # the order of the rows in a panel on another row's page
     actors: tuple[str, ...] = ("actor",)  # fields that say who caused a change
     references: Mapping[str, str] = {}  # from a field with another row's key to that row's model
     # The panels on a row's page. Each is the name of another model, and of its field that refers to the row.
@@ -116,9 +119,14 @@ class OperatorAdmin(admin.ModelAdmin):
         return rows.select_related(*foreign, *more) if foreign else rows  # type: ignore[misc]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row. Lock it if the request changes or deletes it, because a save writes all fields."""
+        """Return the row, or raise Http404.
+
+        Lock it if the request changes or deletes it, because a save writes all fields.
+        """
         row = super().get_object(request, object_id, from_field)
-        if row is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
+        if row is None:
+            raise Http404  # Django would show the overview instead
+        if request.method != "POST" or not transaction.get_connection().in_atomic_block:
             return row  # the history page also accepts a POST, which runs outside a transaction
         if not (self.has_change_permission(request, row) or self.has_delete_permission(request, row)):
             return row  # Django will refuse the request, and our role cannot lock the rows of some tables
@@ -199,6 +207,19 @@ class OperatorAdmin(admin.ModelAdmin):
         found = lists.find_exact_matches(self.model, list(self.search_fields), term, self.of_each_merchant)
         return queryset.filter(pk__in=found), False
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Return the form field of a model's field, without Django's icons that open another row in a window."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
+            field.widget = field.widget.widget
+        return field
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = {"title": "What operators did"}
+        return super().history_view(request, object_id, {**(extra_context or {}), **title})
+
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
         # After a reauthentication, the browser can show another address. The form therefore names its own
@@ -267,7 +288,9 @@ class ReadOnlyAdmin(OperatorAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields: list[Field[Any, Any]] = list(self.opts.fields)
         names = [
-            field.name for field in fields if field.name not in self.secret and not self._is_empty(field, obj)
+            field.name
+            for field in fields
+            if field.name not in (*self.secret, *self.hidden) and not self._is_empty(field, obj)
         ]
         facts: list[str | Column] = [self.column(name) for name in names if name not in TECHNICAL]
         return [*facts, *self.extra_columns, *(self.column(name) for name in TECHNICAL if name in names)]

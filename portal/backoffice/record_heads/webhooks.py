@@ -6,11 +6,12 @@ from django.http import HttpRequest
 
 from checkout.models import Checkout
 from checkout.states import VoidReason
-from config.lib import clock
 from portal.backoffice.order import format_utc, format_when
 from portal.backoffice.record_heads.head import Head, Link, link_to, link_to_order, order_words
 from portal.badges import CLOSED, ENDED, FAILED, Badge, of_attempt, of_delivery
-from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, EventType, Subscription
+from webhooks import resending
+from webhooks.delivery import given_reason
+from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, Subscription
 
 Status = Delivery.Status
 SUPERSEDED = "Superseded{at}: {why}, so the service does not send it any more."
@@ -78,7 +79,11 @@ def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
     links = link_to(request, "Open the last attempt", "webhooks.attempt", last.pk if last else None)
     order = link_to_order(request, row.event.checkout_uuid)
     is_waiting = row.status == Status.PARKED and row.closed_at is None
-    badge, step, action = of_delivery(row), _delivery_step(row), "" if _is_hold_over(row) else "resend"
+    badge, step, action = (
+        of_delivery(row),
+        _delivery_step(row),
+        "" if resending.is_hold_over(row) else "resend",
+    )
     return Head(summary, step, badge, [*links, *order], is_waiting=is_waiting, action=action)
 
 
@@ -164,7 +169,8 @@ def answer_words(row: Attempt) -> str:
         return "The endpoint has not answered yet."
     after = f" after {row.duration_ms:,} ms" if row.duration_ms is not None else ""
     if row.http_status:
-        return f"The endpoint answered HTTP {row.http_status}{after}."
+        reason = given_reason(row)
+        return f"The endpoint answered HTTP {row.http_status}{after}{f': “{reason}”' if reason else ''}."
     return f"The endpoint gave no answer{after}: {row.error_message or 'unknown error'}."
 
 
@@ -184,13 +190,8 @@ def _delivery_step(row: Delivery) -> str:
 
 def _parked_step(row: Delivery) -> str:
     """Return the next step for a delivery that the service has stopped sending."""
-    if _is_hold_over(row):
+    if resending.is_hold_over(row):
         return (
             "Its hold is over, so it can no longer be captured. Inform the merchant why the endpoint failed."
         )
     return "Inform the merchant, who repairs the endpoint. Then choose Send again."
-
-
-def _is_hold_over(row: Delivery) -> bool:
-    is_late = row.event.valid_until is not None and row.event.valid_until <= clock.now()
-    return row.event_type == EventType.AUTHORIZED and (is_late or row.event.superseded_at is not None)

@@ -62,6 +62,15 @@ class TestLog:
         second = client.get(address).content.decode()
         assert "Attempt 2 was delivered. Your endpoint answered 200." in second
 
+    def test_says_why_the_endpoint_refused_the_event(
+        self, client: Client, acme: Merchant, held: Checkout
+    ) -> None:
+        saved(acme)
+        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
+        refused = stage.deliver(acme, 400, "HTTP 400", "no_matching_signature")
+        page = client.get(f"/portal/deliveries/{refused.pk}").content.decode()
+        assert "Your endpoint answered 400: “no_matching_signature”." in page
+
     def test_shows_as_many_signatures_as_secrets_signed(self, acme: Merchant) -> None:
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())

@@ -1,5 +1,8 @@
 """The tops of the pages of events, deliveries, attempts and endpoints."""
 
+import html
+import re
+
 import pytest
 from django.test import Client
 
@@ -10,7 +13,7 @@ from payments.models import Merchant
 from tests.factories import CAUSE
 from tests.portal.backoffice.conftest import URL
 from tests.portal.backoffice.record_heads.tops import address_of, attempt_of, main_button, page_of, text_of
-from webhooks.models import Delivery, Endpoint, Event
+from webhooks.models import Attempt, Delivery, Endpoint, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
@@ -87,9 +90,31 @@ class TestDeliveries:
         self, operator: Client, delivery: Delivery
     ) -> None:
         attempt_of(delivery)
-        assert "even if the hold is over" in text_of(operator, delivery)
-        Delivery.objects.update(event_type="checkout.voided")
+        assert ">Send again</button>" in page_of(operator, delivery)
         assert "even if the hold is over" not in text_of(operator, delivery)
+        Event.objects.update(superseded_at=clock.now())
+        page = page_of(operator, delivery)
+        assert "even if the hold is over</button>" in page and ">Send again</button>" not in page, (
+            "it is refused"
+        )
+        Event.objects.update(type="checkout.voided")
+        assert "even if the hold is over" not in text_of(operator, delivery)
+
+    def test_name_the_reason_that_the_endpoint_gave(self, operator: Client, delivery: Delivery) -> None:
+        attempt = attempt_of(delivery)
+        Attempt.objects.update(
+            http_status=400, response_excerpt='{"error": "no_matching_signature",\n "key": "whsec_abc123"}'
+        )
+        reason = 'The endpoint answered HTTP 400 after 38 ms: “{"error": "no_matching_signature", "key": "[secret]"}”.'
+        for row in (delivery, attempt):
+            assert reason in text_of(operator, row)
+        assert reason in html.unescape(operator.get("/admin/webhooks/attempt/").content.decode())
+
+    def test_list_their_attempts_in_order(self, operator: Client, delivery: Delivery) -> None:
+        for number in range(1, 6):
+            attempt_of(delivery, number)
+        page = operator.get(address_of(delivery)).content.decode()
+        assert re.findall(r'data-label="Number">(\d)<', page) == ["1", "2", "3", "4", "5"]
 
 
 class TestEndpoints:
