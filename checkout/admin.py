@@ -10,7 +10,7 @@ from django.contrib import admin, messages
 from django.db import OperationalError
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
 from checkout import cancellations, current_checkouts, settling, states
 from checkout.models import (
@@ -221,6 +221,17 @@ def _cancel_checkout(checkout: Checkout, cause: Cause) -> str:
 class BillAdmin(ReadOnlyAdmin):
     list_display = ("checkout", "__str__")
     search_fields = ("checkout",)
+    list_select_related = ("checkout",)
+
+    def column(self, name: Any) -> Any:
+        return self.items if name == "lines" else super().column(name)
+
+    @admin.display(description="items")
+    def items(self, bill: Bill) -> str:
+        """Return the items, each on a line: "4 × £22.50 Standing ticket"."""
+        currency = bill.checkout.currency
+        lines = [(it.quantity, money.display(it.unit_price, currency), it.name) for it in bill.checkout.bill]
+        return format_html_join("", "<p>{} × {} {}</p>", lines)
 
 
 @admin.register(Change)

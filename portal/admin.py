@@ -12,12 +12,13 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q
 from django.http import HttpRequest
+from django.utils.html import format_html_join
 from oauth2_provider.models import AccessToken
 
 from config.lib.admin import columns, lists
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.money_columns import MoneyAdmin
-from portal import operator_changes
+from portal import audit_words, operator_changes
 from portal.accounts import sessions
 from portal.models import (
     ApiClient,
@@ -35,6 +36,7 @@ from portal.models import (
     Trial,
     User,
 )
+from portal.trials import cases
 
 RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
 
@@ -182,6 +184,14 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     list_display = ("id", "merchant", "user", "client", "action", "request_id", "created_at")
     search_fields = ("id",)
     merchants_order = ("-created_at", "-pk")
+    hidden = ("action",)  # the heading says what was done
+
+    def column(self, name: Any) -> Any:
+        return self.details if name == "facts" else super().column(name)
+
+    @admin.display(description="details")
+    def details(self, entry: AuditEntry) -> str:
+        return audit_words.facts_in_words(entry) or columns.EMPTY_CELL
 
 
 @admin.register(CheckoutNote)
@@ -199,8 +209,20 @@ class TrialAdmin(ReadOnlyAdmin):
     """Shows which cases of the checklist were run, and their outcomes."""
 
     unindexed = ("merchant", "user")
-    list_display = ("id", "merchant", "case", "has_passed", "created_at", "ended_at")
+    list_display = ("case", "merchant", "has_passed", "created_at", "ended_at", "id")
     search_fields = ("id", "checkout_uuid")
+
+    def column(self, name: Any) -> Any:
+        return {"case": self.title, "evidence": self.lines}.get(name) or super().column(name)
+
+    @admin.display(description="case")
+    def title(self, trial: Trial) -> str:
+        return cases.title_of(trial.case)
+
+    @admin.display(description="evidence")
+    def lines(self, trial: Trial) -> str:
+        lines = [(line["at"][11:19], line["words"]) for line in trial.evidence]
+        return format_html_join("", "<p>{} {}</p>", lines)
 
 
 @admin.register(OutboundEmail)
@@ -220,12 +242,14 @@ class PaymentHourAdmin(MoneyAdmin):
     list_display = ("hour", "merchant", "currency", "captured_count", "captured_amount", "lapsed_count")
     search_fields = ("id",)
     amounts = ("captured_amount", "lapsed_amount", "refunded_amount")
+    hidden = ("hold_times",)
 
 
 @admin.register(DeliveryHour)
 class DeliveryHourAdmin(ReadOnlyAdmin):
     list_display = ("hour", "merchant", "delivered_count", "failed_count")
     search_fields = ("id",)
+    hidden = ("durations",)
 
 
 @admin.register(LastWrite)
@@ -265,6 +289,14 @@ class ApiClientAdmin(ReadOnlyAdmin):
     list_display = ("name", "client_id", "merchant", "last_used_at", "revoked_at")
     search_fields = ("client_id", "name", "merchant__name")
     secret = ("client_secret", "previous_secret")
+    # Fields of the OAuth library that have the same value for all keys.
+    hidden = (
+        "client_type",
+        "authorization_grant_type",
+        "hash_client_secret",
+        "skip_authorization",
+        "registration_source",
+    )
 
 
 @admin.register(AccessToken)
@@ -298,6 +330,13 @@ class UserSessionAdmin(ReadOnlyAdmin):
     list_display = ("user", "created_at", "last_seen_at", "ip", "user_agent")
     search_fields = ("user",)
     secret = ("session_key", "data")
+
+    def column(self, name: Any) -> Any:
+        return self.browser if name == "user_agent" else super().column(name)
+
+    @admin.display(description="browser")
+    def browser(self, session: UserSession) -> str:
+        return sessions.browser_in_words(session.user_agent)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let operators end a person's session."""

@@ -12,6 +12,7 @@ from payments.models import Discrepancy
 from portal.backoffice import cases, records
 from portal.backoffice.record_heads import webhooks
 from portal.mail import mail_kinds
+from portal.trials import cases as cases_of_checklist
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -43,7 +44,10 @@ def _of_hour(what: str) -> Callable[[Any], str]:
 
 
 HEADINGS: dict[str, Callable[[Any], str]] = {
-    "bank.call": lambda row: f"The bank’s answer to: {row.kind}",
+    "bank.banknotification": lambda row: (
+        f"Notification of a {'dispute' if row.dispute_id else row.call.kind}: {row.verdict}"
+    ),
+    "bank.call": lambda row: f"The sandbox bank’s answer: {row.kind} {row.verdict}",
     "bank.dispute": lambda row: f"Dispute of {money.display(row.amount, row.charge.currency)} at the bank",
     "checkout.apicall": _of_call,
     "checkout.bill": lambda row: f"Bill of {row.checkout.merchant_order_id}",
@@ -59,6 +63,7 @@ HEADINGS: dict[str, Callable[[Any], str]] = {
     "mfa.authenticator": lambda row: f"Second factor of {row.user}",
     "oauth2_provider.accesstoken": lambda row: f"Access token of {row.application}",
     "payments.databasemark": lambda row: "Server of the database",
+    "payments.inquiry": lambda row: f"Next look-up of the payment {row.payment}",
     "payments.ledgerclosing": lambda row: "Closed days of the ledger",
     "payments.ledgersum": lambda row: "Sum of closed days",
     "portal.apiclient": lambda row: f"Key “{row.name}” of {row.merchant}",
@@ -67,6 +72,7 @@ HEADINGS: dict[str, Callable[[Any], str]] = {
     "portal.deliveryhour": _of_hour("Deliveries"),
     "portal.outboundemail": lambda row: f"Email: {mail_kinds.kind_in_words(row.kind)}",
     "portal.paymenthour": _of_hour("Payments"),
+    "portal.trial": lambda row: f"Case “{cases_of_checklist.title_of(row.case)}” of {row.merchant}",
     "portal.previouspassword": lambda row: f"Former password of {row.user}",
     "usersessions.usersession": lambda row: f"Session of {row.user}",
     "webhooks.attempt": webhooks.heading_of_attempt,

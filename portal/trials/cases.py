@@ -108,3 +108,8 @@ _TABLE = (
     ),
 )
 CASES = {case.name: case for case in _TABLE}
+
+
+def title_of(name: str) -> str:
+    """Return the title of a case, or its name if it is no longer in the table."""
+    return CASES[name].title if name in CASES else name

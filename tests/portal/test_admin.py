@@ -126,6 +126,19 @@ class TestSessions:
         assert not people.is_in(theirs) and chiefs.get("/admin/").status_code == 200
         assert not Session.objects.filter(session_key=theirs.cookies["sessionid"].value).exists()
 
+    def test_have_a_button_that_ends_them_and_the_browser_in_words(
+        self, client: Client, chief: User, acme: Merchant
+    ) -> None:
+        people.join(acme)
+        people.log_in(Client(headers={"user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"}))
+        people.operate(client, chief)
+        row = UserSession.objects.get(user__email=people.EMAIL)
+        page = client.get(f"/admin/usersessions/usersession/{row.pk}/change/").content.decode()
+        assert f'href="/admin/usersessions/usersession/{row.pk}/delete/"' in page
+        listed = client.get("/admin/usersessions/usersession/").content.decode()
+        for shown in (page, listed):
+            assert "Firefox on Linux" in shown and "Mozilla/5.0" not in shown
+
     @pytest.mark.rule("portal.sessions")
     def test_end_for_good_when_their_person_is_deactivated(
         self, client: Client, chief: User, acme: Merchant

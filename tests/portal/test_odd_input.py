@@ -108,3 +108,10 @@ def test_in_the_address_of_the_page_that_asks(url: str) -> None:
     client = Client(raise_request_exception=False)
     headers = {"hx-request": "true", "hx-current-url": url}
     assert client.get("/portal", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("place", ["checkouts?state", "deliveries?outcome", "refunds?state", "audit?action"])
+def test_of_a_choice_that_a_filter_does_not_have_is_named(client: Client, place: str) -> None:
+    page = client.get(f"/portal/{place}=lost").content.decode()
+    assert "Choose one of these." in page and 'aria-invalid="true"' in page
+    assert "Choose one of these." not in client.get(f"/portal/{place}=").content.decode()

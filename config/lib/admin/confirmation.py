@@ -104,7 +104,11 @@ def question_about(
 
 
 class _NoteForm(forms.Form):
-    words = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "input"}))
+    words = forms.CharField(
+        max_length=200,
+        widget=forms.TextInput(attrs={"class": "input"}),
+        error_messages={"required": "Write a note. Your colleagues need it."},
+    )
 
     def __init__(self, label: str, data: Any = None) -> None:
         super().__init__(data)

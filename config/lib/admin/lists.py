@@ -37,11 +37,8 @@ class WrongFilterValue(Exception):
 def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
     """Raise WrongFilterValue if a filter of the list has a value that is none of its choices."""
     for chosen in changelist.filter_specs:
-        query = {
-            name: request.GET[name]
-            for name in filter(None, chosen.expected_parameters())
-            if request.GET.get(name, "")
-        }
+        names = [name for name in chosen.expected_parameters() if name and request.GET.get(name)]
+        query = {name: request.GET[name] for name in names}
         if query and not any(choice["selected"] for choice in chosen.choices(changelist)):
             raise WrongFilterValue(query)
 

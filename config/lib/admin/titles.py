@@ -11,11 +11,13 @@ TITLES = {
     "actor": "by",
     "attempt count": "attempts",
     "bearer": "whose money",
+    "blocked": "blocked address",
     "card last4": "last digits of the card",
     "duration ms": "duration in ms",
     "email": "e-mail",
     "has passed": "passed",
     "http status": "HTTP status",
+    "hung in a row": "timeouts in a row",
     "id": "ID",
     "ip": "IP address",
     "is approved": "approved for personal data",
@@ -79,7 +81,11 @@ def search_hint(model: type[Model], paths: Sequence[str], *, finds_parts: bool) 
     keys = [
         title for title in titles if title in {_title_of_path(path) for path in fields if _is_key(path[-1])}
     ]
-    others = [f"a whole {title}" for title in titles if title not in keys]
+    others = [
+        f"the {title}" if title.startswith("last digits") else f"a whole {title}"
+        for title in titles
+        if title not in keys
+    ]
     own, of = "ID" in keys, [f"its {title}" for title in keys if title != "ID"]
     if of:
         owners = [f"the {row_noun(model._meta)}", *of] if own else of

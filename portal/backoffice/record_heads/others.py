@@ -15,7 +15,7 @@ from portal.backoffice import badges
 from portal.backoffice.order import format_utc, format_when
 from portal.backoffice.record_heads.head import NO_STEP, Head, Link, link_to, link_to_order, order_words
 from portal.badges import Badge
-from portal.models import ApiClient, User
+from portal.models import ApiClient, AuditEntry, User
 
 TEXT_BADGES: dict[MessageState, Badge] = {
     MessageState.WAITING: Badge("still", "clock", "Waiting"),
@@ -130,3 +130,13 @@ def head_of_key(row: ApiClient, request: HttpRequest) -> Head:
     return Head(
         summary, "No action is needed. The merchant rotates and revokes keys in the portal.", badges.VALID
     )
+
+
+def head_of_audit_entry(row: AuditEntry, request: HttpRequest) -> Head:
+    """Return who did what, for which merchant, when and from where. The heading names the action."""
+    who = f"The key “{row.client}”" if row.client else str(row.user or "A deleted account")
+    role = ", as an operator," if row.is_operators else ""
+    whose = f" for {row.merchant}" if row.merchant else ""
+    where = f", from {row.address}" if row.address else ""
+    summary = f"{who}{role} did this{whose} {format_when(row.created_at)}{where}. Entries never change."
+    return Head(summary, next_step="")

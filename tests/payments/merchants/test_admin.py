@@ -315,7 +315,7 @@ class TestAdding:
         assert (
             page.count('<input type="submit"') == 1 and "_addanother" not in page and "_continue" not in page
         )
-        assert '<details><summary class="link link-small">Other</summary>' in page
+        assert '<details><summary class="link link-small">Other records</summary>' in page
         assert '<h3 class="hint">Other</h3>' not in page
 
     def test_says_what_to_do_next(self, operator: Client) -> None:
