@@ -7,7 +7,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from config import probes, version
+from config import probes
 from config.deploy import make_env
 from config.health import PATHS
 from config.variables.table import OTHERS, TABLE
@@ -73,10 +73,10 @@ class TestManifests:
         assert files == set(KUSTOMIZATION["resources"])
         assert KUSTOMIZATION["configMapGenerator"] == [{"name": "checkout", "envs": ["checkout.env"]}]
 
-    def test_run_this_version(self) -> None:
-        (image,) = KUSTOMIZATION["images"]
-        assert image == {"name": "merchant-checkout-service", "newTag": version.VERSION}
-        assert {each["image"] for _, each in containers()} == {image["name"]}
+    def test_leave_the_registry_and_the_version_to_the_operator(self) -> None:
+        """docs/kubernetes.md sets both in the operator's own folder."""
+        assert "images" not in KUSTOMIZATION
+        assert {each["image"] for _, each in containers()} == {"merchant-checkout-service"}
 
 
 class TestCommands:
