@@ -127,7 +127,9 @@ def test_a_dump_is_restored_and_the_service_opens_after_the_repair(debian: Machi
     debian.type(f"{stop} pgbouncer")
     debian.type(READY_FAILS)
     debian.type(operate("pg_restore").replace("<name>.dump", backup))
-    debian.type(f"systemctl start pgbouncer\ncheckout-manage migrate --verbosity 0\n{begin}")
+    debian.type(
+        f"systemctl start pgbouncer\ncheckout-manage migrate --verbosity 0\nsystemctl restart pgbouncer\n{begin}"
+    )
     until(lambda: "closed" in debian.type(f"{READY} || true"), within=30, what="a closed service")
     assert "The service is open." in debian.type("checkout-manage reconcile --repair")
     until(lambda: debian.type(f"{READY} || true") == "ready", within=30, what="an open service")
