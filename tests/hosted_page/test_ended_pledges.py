@@ -235,8 +235,11 @@ class TestTheLeadWhoseMatesWereIn:
         assert self.RELEASED in plain(words(lead.get()))
         factories.stop(lead.checkout.merchant, is_stopped=False)
         page = plain(words(lead.get()))
-        assert "Ask your mates again Acme Tickets could not take payments for a while." in page
-        assert "The hold on Finn’s card is released. Please send the link again." in page
+        assert "Ask your mates again" in page
+        assert (
+            "Acme Tickets could not take payments for a while. The hold on Finn’s card is released." in page
+        )
+        assert "Please send the link again." in page
         page = plain(words(finn.client.get(finn.get("/card")["Location"])))
         assert "You are no longer in Acme Tickets could not take payments for a while." in page
         finn.give_card()
