@@ -32,10 +32,10 @@ rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(hours=20))  # the page has the oldest ones
 """
-# Whether the reimbursement for the mate's share failed, and whether the failure of the refund is reported.
-REFUSED = """
+# Whether the lead was reimbursed for the mate's share, and whether the failure of the refund is reported.
+REIMBURSED = """
 from payments.models import Operation
-about = Operation.objects.filter(payment__checkout_uuid="{failed}", purpose="reimbursement", state="failed")
+about = Operation.objects.filter(payment__checkout_uuid="{failed}", purpose="reimbursement", state="succeeded")
 print(about.exists())
 """
 REPORTED = """
@@ -95,7 +95,7 @@ class Office:
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
         self.service.command("shell", "-c", OPERATOR.format(email=self.email, password=PASSWORD))
-        self._fail_refund_of_lead()
+        self._fail_refund_of_mate()
         self.capture("captured")
         self.service.command("shell", "-c", REPORTS.format(**self.uuids))
         self.service.command("shell", "-c", EARLIER.format(**self.uuids))
@@ -115,12 +115,13 @@ class Office:
         self.merchant.capture(self.pay(name, card, **how))
         self.merchant.awaited(self.uuids[name], "captured", within=20)
 
-    def _fail_refund_of_lead(self) -> None:
-        """Refund an order with one mate. The refund reaches the mate's card, and not the lead's."""
-        self.capture("failed", card=REFUND_FAILS, shares=[{"name": "Finn", "amount": 100}])
-        paid = self.merchant.call("POST", f"sandbox/v1/checkouts/{self.uuids['failed']}/pay-share", {})
+    def _fail_refund_of_mate(self) -> None:
+        """Refund an order with one mate. The refund reaches the lead's card, and not the mate's."""
+        self.capture("failed", shares=[{"name": "Finn", "amount": 4775}])
+        path = f"sandbox/v1/checkouts/{self.uuids['failed']}/pay-share"
+        paid = self.merchant.call("POST", path, {"card": REFUND_FAILS})
         assert paid.status_code == 200, paid.text
-        polling.until(lambda: self._is(REFUSED), within=20, what="the refusal of the reimbursement")
+        polling.until(lambda: self._is(REIMBURSED), within=20, what="the reimbursement")
         self.merchant.refund(self.uuids["failed"])
         polling.until(lambda: self._is(REPORTED), within=20, what="the report of the failed refund")
 
