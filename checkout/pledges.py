@@ -201,7 +201,7 @@ def change_share(share: PaymentRequest, amount: int, units: Sequence[int], now: 
     share.amount, share.units = amount, list(units)
     share.save(update_fields=["amount", "units"])
     if share.claim_digest:
-        share.claim("")
+        share.end_claim()
 
 
 def _end_payment(share: PaymentRequest, now: datetime) -> None:

@@ -475,6 +475,7 @@ CREATE TABLE public.checkout_paymentrequest (
     next_reminder_at timestamp with time zone,
     claim_digest character varying(64) DEFAULT ''::character varying NOT NULL,
     claim_name character varying(30) DEFAULT ''::character varying NOT NULL,
+    claimed_at timestamp with time zone,
     claimed_until timestamp with time zone,
     checkout_id uuid NOT NULL,
     mate_id uuid,

@@ -12,7 +12,6 @@ from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
 
 from checkout import pledges
-from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
 from hosted_page import summary
@@ -77,16 +76,14 @@ def _words_of_lead(checkout: Checkout, share: PaymentRequest, hold: Payment, rel
 def shares_not_taken(shares: Sequence[PaymentRequest]) -> set[UUID]:
     """Return the ids of the open shares whose pledges could not be captured.
 
-    A claim that can have begun before the pledge does not count. After a later claim, another person might be
-    paying the share.
+    A share that was claimed after the pledge does not count, because another person might be paying it.
     """
     tried = {share.pk: share for share in shares if share.status == ShareStatus.OPEN and share.mate_id}
     return {hold.subject for hold in _last_payments(tried) if _was_not_taken(tried[hold.subject], hold)}
 
 
 def _was_not_taken(share: PaymentRequest, hold: Payment) -> bool:
-    until = share.claimed_until if share.claim_digest else None
-    is_claimed_since = until is not None and until > hold.created_at + share_claims.SIGNED_IN
+    is_claimed_since = share.claimed_at is not None and share.claimed_at > hold.created_at
     return hold.decline_reason == pledges.NOT_TAKEN and not is_claimed_since
 
 

@@ -40,7 +40,7 @@ def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -
             reason = pledges.ANOTHER_CARD if uses_another_card else pledges.WITHDRAWN
             pledges.end_pledge(share, now, reason)
             if uses_another_card and claim:
-                share.claim(claim, name=name, until=now + share_claims.SIGNED_IN)
+                share.claim(claim, now, now + share_claims.SIGNED_IN, name=name)
     return share
 
 

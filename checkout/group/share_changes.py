@@ -35,7 +35,7 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
         if share.status in RENAMABLE_STATUSES:
             share.name = name[:MAX_NAME]
             share.save(update_fields=["name"])
-            share.claim("")
+            share.end_claim()
     if share.status not in RENAMABLE_STATUSES:
         raise ShareNotOpen(share.status)
     return share
@@ -82,7 +82,7 @@ def reconsider(share_uuid: UUID, *, claim: str = "", is_signed_in: bool = False)
             raise ShareNotOpen(RESERVED)
         if claim and share.status == ShareStatus.OPEN:
             share_claims.end_claims(checkout, claim)
-            share.claim(claim, until=share_claims.first_end(now, is_signed_in=is_signed_in))
+            share.claim(claim, now, share_claims.first_end(now, is_signed_in=is_signed_in))
     return _require_open(share)
 
 

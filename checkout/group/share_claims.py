@@ -63,7 +63,8 @@ def claim_share(
             raise NameMissing
         admit()
         end_claims(checkout, claim)
-        share.claim(claim, name="" if share.name else name, until=first_end(now, is_signed_in=is_signed_in))
+        ends = first_end(now, is_signed_in=is_signed_in)
+        share.claim(claim, now, ends, name="" if share.name else name)
         return share
 
 
@@ -84,7 +85,8 @@ def extend_claim(share_uuid: UUID, *, claim: str) -> None:
             return
         if share.status != ShareStatus.OPEN or share.claim_digest != claim or not accepts_payments(checkout):
             raise _refusal_of(share)
-        share.claim(claim, name=share.claim_name, until=clock.now() + SIGNED_IN)
+        now = clock.now()
+        share.claim(claim, now, now + SIGNED_IN, name=share.claim_name)
 
 
 def release_claim(share_uuid: UUID, *, claim: str) -> None:
@@ -92,7 +94,7 @@ def release_claim(share_uuid: UUID, *, claim: str) -> None:
     with transaction.atomic(durable=True):
         share, _ = mate_shares.lock_share(share_uuid)
         if share.status == ShareStatus.OPEN and share.claim_digest == claim:
-            share.claim("")
+            share.end_claim()
 
 
 def _refusal_of(share: PaymentRequest) -> ShareNotOpen:
@@ -115,4 +117,4 @@ def end_claims(checkout: Checkout, claim: str) -> None:
     for other in claimed.exclude(status=ShareStatus.PLEDGED):
         if other.status == ShareStatus.PAYING:
             raise OperationInProgress
-        other.claim("")
+        other.end_claim()

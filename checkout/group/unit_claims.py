@@ -65,7 +65,7 @@ def take_units(
         remaining = _remaining_units(free, units)
         share = _divide(checkout, free, units, remaining)
         admit()
-        share.claim(claim, name=name, until=now + share_claims.AT_FIRST)
+        share.claim(claim, now, now + share_claims.AT_FIRST, name=name)
     return share
 
 

@@ -159,6 +159,7 @@ class Migration(migrations.Migration):
                 ('next_reminder_at', models.DateTimeField(blank=True, help_text='No reminder is sent before this time.', null=True)),
                 ('claim_digest', models.CharField(blank=True, db_default='', default='', help_text='The digest of the browser that has claimed the share.', max_length=64)),
                 ('claim_name', models.CharField(blank=True, db_default='', default='', help_text='As the person who claimed the share entered it.', max_length=30)),
+                ('claimed_at', models.DateTimeField(blank=True, help_text='When the claim began.', null=True)),
                 ('claimed_until', models.DateTimeField(blank=True, help_text='When the claim ends.', null=True)),
                 ('checkout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='payment_requests', to='checkout.checkout')),
                 ('mate', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='checkout.customer')),

@@ -76,6 +76,7 @@ class PaymentRequest(models.Model):
         db_default="",
         help_text="As the person who claimed the share entered it.",
     )
+    claimed_at = models.DateTimeField(null=True, blank=True, help_text="When the claim began.")
     claimed_until = models.DateTimeField(null=True, blank=True, help_text="When the claim ends.")
     replaced_at = models.DateTimeField(
         null=True, blank=True, help_text="When a newer split replaced the share."
@@ -140,12 +141,20 @@ class PaymentRequest(models.Model):
         is_theirs = self.claim_digest in ("", claim)
         self.move(ShareStatus.PAYING, mate=mate, **({} if is_theirs else NO_CLAIM))
 
-    def claim(self, digest: str, *, name: str = "", until: datetime | None = None) -> None:
-        """Write which browser has claimed the share, until when, and the name that the person entered.
+    def claim(self, digest: str, now: datetime, until: datetime, *, name: str = "") -> None:
+        """Write which browser has claimed the share, from when until when, and the name that the person entered.
 
-        If `digest` is "", the claim is removed. Rule group.kept.
+        If the same browser extends its claim, the time at which the claim began stays. Rule group.kept.
         """
+        if digest != self.claim_digest:
+            self.claimed_at = now
         self.claim_digest, self.claim_name, self.claimed_until = digest, name, until
+        self.save(update_fields=list(NO_CLAIM))
+
+    def end_claim(self) -> None:
+        """Remove the claim, if there is one."""
+        for name, value in NO_CLAIM.items():
+            setattr(self, name, value)
         self.save(update_fields=list(NO_CLAIM))
 
     def is_kept(self, now: datetime) -> bool:
@@ -188,7 +197,7 @@ class PaymentRequest(models.Model):
 
 
 # The values of the claim fields while a share has no claim.
-NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_until": None}
+NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_at": None, "claimed_until": None}
 
 
 class GroupLink(models.Model):

@@ -42,7 +42,7 @@ class TestAnotherSplit:
 
     def test_recognises_a_mate_by_the_name_entered_at_the_link(self, split: Split) -> None:
         (share,) = split.write(Share(1000)).values()
-        share.claim("z" * 64, name="Zoe", until=split.order.payable_until)
+        share.claim("z" * 64, split.order.created_at, split.order.payable_until, name="Zoe")
         after = split.write(Share(2000, "Amy"), Share(1000, "Zoe"))
         assert after["Zoe"].pk == share.pk and after["Zoe"].claim_digest == "z" * 64
 

@@ -132,5 +132,5 @@ def test_a_dump_is_restored_and_the_service_opens_after_the_repair(debian: Machi
     )
     until(lambda: "closed" in debian.type(f"{READY} || true"), within=30, what="a closed service")
     assert "The service is open." in debian.type("checkout-manage reconcile --repair")
-    until(lambda: debian.type(f"{READY} || true") == "ready", within=30, what="an open service")
+    until(lambda: debian.type(f"{READY} || true") == "ready\n", within=30, what="an open service")
     debian.type("checkout-manage prove_ledger")
