@@ -71,6 +71,7 @@ def _show_first_step(request: HttpRequest) -> HttpResponse:
         "error": "",
         "phone_hint": "",
         "signed_out": None,
+        "is_being_split": False,
     }
     response = render(request, "hosted_page/phone.html", context)
     csp.allow_forms_to(response, *_form_targets())
