@@ -144,7 +144,7 @@ class TestSettlingAPartOutside:
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
         refunds.accept(paid.merchant, paid.pk, ref="r-1", cause=CAUSE)
         mates.pump(paid.pk, rounds=2)
-        refuses(close, Operation.objects.get(kind="refund"), "No refund is owed to the card")
+        refuses(close, Operation.objects.get(kind="refund"), "The whole refund failed")
 
     def test_is_refused_for_an_operation_that_is_not_a_failed_refund(
         self, unpaid: Checkout, stuck: Operation
