@@ -43,6 +43,7 @@ def _first_step_context(request: HttpRequest, merchant: Merchant) -> dict[str, A
         "error": "",
         "phone_hint": sign_in.phone_hint(merchant),
         "signed_out": None,
+        "is_being_split": False,
         "is_share": False,
         "languages": [],
         "here": "",

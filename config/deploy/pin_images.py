@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 IMAGE = re.compile(r"\$\{(\w+_IMAGE):-([^}]+)\}")
+DIGEST = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 
 
 def pin(folder: Path) -> None:
@@ -25,7 +26,7 @@ def _digest_of(tag: str) -> str:
     subprocess.run(["docker", "pull", "--quiet", tag], check=True, stdout=sys.stderr)
     inspect = ["docker", "image", "inspect", "--format", "{{index .RepoDigests 0}}", tag]
     digest = subprocess.run(inspect, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    if not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", digest):
+    if not DIGEST.fullmatch(digest):
         raise SystemExit(f"Docker does not know the digest of {tag}, but says {digest!r}.")
     return digest
 

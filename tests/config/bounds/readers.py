@@ -308,7 +308,7 @@ PARSED = {
 WRITTEN_BY_US = {
     "checkout/api/detailed_reads.py",
     "config/lib/api/responses.py",
-    "config/doctor/machine.py",
+    "config/monitoring/certificates.py",
     "config/variables/checks.py",  # the operator's variables
     "config/variables/value_types.py",
     "payments/discrepancies/facts.py",
