@@ -86,7 +86,7 @@ class TestSaving:
     def test_keeps_the_units_that_a_mate_took_at_the_link(self, lea: Payer) -> None:
         split(lea, {0: "1", 1: "0"})
         share = lea.checkout.payment_requests.get()
-        share.claim("z" * 64, name="Zoe", until=lea.checkout.payable_until)
+        share.claim("z" * 64, lea.checkout.created_at, lea.checkout.payable_until, name="Zoe")
         mates.pay(share, claim="z" * 64)
         page = words(lea.get("/split"))
         assert 'value="Zoe"' in page and re.search(r'name="units-0" value="1 3"', page)
