@@ -115,7 +115,7 @@ def test_a_released_migration_that_has_changed(project: Path) -> None:
 
 
 def test_the_command_prints_the_reasons_and_exits_with_1() -> None:
-    command = ["make", "--old-file=.venv/.installed", "release", "VERSION=1.2"]
+    command = ["make", "--no-print-directory", "--old-file=.venv/.installed", "release", "VERSION=1.2"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode != 0 and done.stdout == ""
     assert done.stderr.startswith("1.2 is not a version such as 1.1.0.\n")
