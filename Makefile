@@ -30,7 +30,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env pin sbom dist release quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages variables schema rules check lock tools packages
+.PHONY: help run install static env pin sbom dist release quick test test-full test-newest nightly chaos models mutants drill bench bench-webhooks screenshots messages runbook pages protocols variables schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -71,7 +71,7 @@ nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Ru
 chaos: $(INSTALLED) ## Cause faults in every part and check that the service recovers (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
 
-model: $(INSTALLED) ## Check the model of money after the capture, and show how each broken variant loses money (ARGS=large)
+models: $(INSTALLED) ## Check the models of the protocols and of money, and show how each broken variant fails (ARGS=large)
 	@$(BIN)/python -m tests.model $(ARGS)
 
 mutants: $(INSTALLED) ## Change single lines of the money modules and check that their tests fail; continues where it stopped (ARGS="wants --at-most 50")
@@ -99,6 +99,9 @@ runbook: $(INSTALLED) ## Write the tables of the discrepancy runbook in docs/ope
 
 pages: $(INSTALLED) ## Write docs/pages.md from the table of what the payers' pages say
 	@$(BIN)/python -m tests.house.pages
+
+protocols: $(INSTALLED) ## Write docs/protocols.md from the models of the protocols
+	@$(BIN)/python -m tests.model.protocols.page
 
 variables: $(INSTALLED) ## Write .env.example and the table of settings in docs/operate.md from config/variables
 	@$(BIN)/python -m tests.house.variables_page

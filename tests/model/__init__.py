@@ -1,1 +1,1 @@
-"""An explicit-state model of money after the capture: `make model` checks it and prints its counterexamples."""
+"""Explicit-state models of protocols and of money: `make models` checks them and prints their counterexamples."""

@@ -1,15 +1,15 @@
-"""Checks the model of money after the capture, and prints its counterexamples.
+"""Checks the models of the protocols and of money after the capture, and prints their counterexamples.
 
-Usage: `python -m tests.model [large]`.
+Usage: `python -m tests.model [large]`. docs/protocols.md has the same stories for the protocols.
 """
 
 import sys
 from time import process_time
 from typing import Any
 
-from tests.model.capture import Capture
 from tests.model.checks import LARGE, SMALL, VARIANTS, Money
 from tests.model.keys import Keys
+from tests.model.protocols import PROTOCOLS
 from tests.model.search import Model, explore
 from tests.model.stories import tell
 
@@ -32,13 +32,15 @@ def main(is_large: bool) -> int:
     """
     print(INVARIANTS)
     scopes = {**SMALL, **LARGE} if is_large else SMALL
-    models: dict[str, Model[Any]] = {
-        "the keys of one refund": Keys(),
-        "one capture at its deadline": Capture(),
-    }
+    models: dict[str, Model[Any]] = {protocol.title: protocol.design for protocol in PROTOCOLS}
+    models["the keys of one refund"] = Keys()
     models |= {title: Money(scope) for title, scope in scopes.items()}
     broken = [title for title, model in models.items() if not _check(title, model)]
-    print("\nEach variant leaves out one rule. The lead has paid £3; the mate's share is £1.")
+    print("\nEach variant leaves out one rule.")
+    for protocol in PROTOCOLS:
+        for variant in protocol.variants:
+            print(f"\n{protocol.title}. {tell(variant, explore(variant.model))}")
+    print("\nIn the next stories, the lead has paid £3; the mate's share is £1.")
     for variant in VARIANTS:
         print(f"\n{tell(variant, explore(variant.model))}")
     return 1 if broken else 0

@@ -4,14 +4,12 @@ Each variant leaves out one rule, in a scope in which an invariant then breaks.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tests.model import invariants, world
 from tests.model.books import Break, Chances, Scope, State
-from tests.model.capture import NO_FENCE, Capture
 from tests.model.keys import KeyRule, Keys
 from tests.model.provider import Steps
-from tests.model.search import Model
+from tests.model.variants import Variant
 
 
 @dataclass(frozen=True)
@@ -87,16 +85,6 @@ EVERYTHING = Chances(
 QUIET = Chances(merchant=0, operator=0)
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A model that leaves out a rule, with a description of the rule."""
-
-    model: Model[Any]
-    design: Model[Any]  # the same model with the rule
-    without: str
-    rule: str
-
-
 def _vary_keys(without: KeyRule, rule: str) -> Variant:
     return Variant(Keys(without), Keys(), without.value, rule)
 
@@ -123,12 +111,6 @@ VARIANTS = (
     _vary_keys(
         KeyRule.OTHER_SENDINGS,
         "A refusal that the provider does not store under the key answers one sending. The others count as silence.",
-    ),
-    Variant(
-        Capture(has_fence=False),
-        Capture(),
-        NO_FENCE,
-        "A void goes first. Its success proves that no capture happened, and its refusal proves that one did.",
     ),
     _vary_money(
         Break.OPEN_DISPUTE,

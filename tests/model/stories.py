@@ -3,9 +3,10 @@
 from typing import Any
 
 from tests.model.books import REAL, State, sum_cards
-from tests.model.checks import Money, Variant
+from tests.model.checks import Money
 from tests.model.provider import name
 from tests.model.search import Result
+from tests.model.variants import Variant
 
 
 def tell(variant: Variant, found: Result[Any]) -> str:

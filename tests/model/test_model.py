@@ -10,11 +10,13 @@ import pytest
 
 from tests.model import __main__, settle, world
 from tests.model.books import Chances, Scope, State
-from tests.model.capture import Capture
-from tests.model.checks import ALONE, EVERYTHING, LARGE, SMALL, VARIANTS, Money, Variant
+from tests.model.checks import ALONE, EVERYTHING, LARGE, SMALL, VARIANTS, Money
 from tests.model.keys import Keys
+from tests.model.protocols import PROTOCOLS, page
+from tests.model.protocols.protocol import Protocol
 from tests.model.search import Model, Result, explore, has_cycle, wander
 from tests.model.stories import tell
+from tests.model.variants import Variant
 
 PAGE = Path(__file__).parents[2] / "docs" / "money.md"
 
@@ -56,7 +58,7 @@ def test_variant_without_one_rule_is_caught(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [Keys(), Capture(), Money(Scope(Chances(fail=1)))], ids=lambda model: type(model).__name__
+    "model", [Keys(), Money(Scope(Chances(fail=1)))], ids=lambda model: type(model).__name__
 )
 def test_every_run_of_the_model_ends(model: Model[Any]) -> None:
     assert not has_cycle(model)
@@ -104,6 +106,23 @@ def test_repeated_notification_has_no_effect() -> None:
 
     found = explore(Repeated(Scope(Chances(others=1))))
     assert not found.problem, explain(found)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.title)
+class TestProtocol:
+    def test_design_keeps_every_promise(self, protocol: Protocol) -> None:
+        found = explore(protocol.design)
+        assert not found.problem, explain(found)
+
+    def test_each_variant_breaks_a_promise(self, protocol: Protocol) -> None:
+        assert all(explore(variant.model).problem for variant in protocol.variants)
+
+    def test_code_is_at_its_place(self, protocol: Protocol) -> None:
+        assert all((PAGE.parents[1] / path).is_file() for path in protocol.code)
+
+
+def test_page_of_protocols_is_what_the_models_say() -> None:
+    assert page.PAGE.read_text() == page.render(), "run `make protocols`"
 
 
 def test_page_shows_runs_that_the_model_finds() -> None:

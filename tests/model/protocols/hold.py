@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tests.model.protocols.protocol import Protocol
+from tests.model.variants import Variant
+
 NO_FENCE = "after the deadline, a capture that the provider does not find is believed not to exist"
 
 
@@ -91,3 +94,35 @@ def _arrive_void(state: State) -> Steps:
             lost = voided._replace(losses=state.losses - 1)
             yield "The void arrives: the hold is released. The answer is lost.", lost
         yield "The void arrives: the hold is released. The answer says so.", voided._replace(row="voided")
+
+
+PROTOCOL = Protocol(
+    title="A capture without an answer",
+    summary="The provider does not answer a capture before the order's deadline. A void, which is called the fence, "
+    "then proves whether the capture happened ([decision 0008](decisions/0008-a-fence-after-the-deadline.md)).",
+    code=("checkout/operation_recovery.py", "checkout/outcomes.py"),
+    drawing="""
+  capture sent, no answer
+        │
+        ├── before the deadline ──► look it up ──► found: captured · not found: send it again, same key
+        │
+        └── after the deadline ───► look it up ──► found: captured
+                                        │
+                                        └─ not found ──► void ──► released: voided
+                                                           └────► "already captured": captured
+""",
+    invariants=(
+        "An order reads voided only if no money was taken.",
+        "An order reads captured only if the money was taken.",
+        "The order ends.",
+    ),
+    design=Capture(),
+    variants=(
+        Variant(
+            Capture(has_fence=False),
+            Capture(),
+            NO_FENCE,
+            "A void goes first. Its success proves that no capture happened, and its refusal proves that one did.",
+        ),
+    ),
+)
