@@ -13,7 +13,7 @@ from tests.bench.webhooks.processes import ROOT, Clerk, Worker
 
 # Only these variables are inherited. Others could be settings of another run.
 INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")
-UNLIMITED = "1000000/second"
+UNLIMITED = "999999/second"
 Arrival = tuple[str, int, int]  # event, nanoseconds since the epoch, endpoint
 
 
