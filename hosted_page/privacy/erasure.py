@@ -4,6 +4,8 @@ The rows that accounting needs are kept, but no longer identify anyone. Rules pr
 privacy.again.
 """
 
+import fcntl
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -195,10 +197,16 @@ def _newest_mark(marks: dict[str, datetime], kind: str, value: str) -> tuple[str
 
 
 def _record_marks(marks: list[str], now: datetime) -> None:
-    """Append the marks to the file outside the database, before the erasure is committed."""
+    """Append the marks to the file outside the database, before the erasure is committed.
+
+    Several hosts can share the file. The lock keeps their lines apart, and the disk has the lines on return.
+    """
     if settings.ERASURES_FILE and marks:
         with Path(settings.ERASURES_FILE).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
             file.writelines(f"{mark} {clock.iso(now)}\n" for mark in marks)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _recorded_marks() -> dict[str, datetime]:

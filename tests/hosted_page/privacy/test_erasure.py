@@ -1,9 +1,11 @@
 """Erasure: a person's data is erased, and the records of payments stay."""
 
+import fcntl
 import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -244,6 +246,14 @@ class TestAfterARestore:
         Customer.objects.filter(pk=lea.pk).update(phone=PHONE, name="Lea", erased_at=None)
         assert run("erase_person", "--again") == "1 erased again.\n"
         assert reread(lea).phone is None and file.read_text() == written
+
+    def test_waits_while_another_process_writes_the_file(self, file: Path, order: Checkout) -> None:
+        with file.open("a") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            ending = Timer(0.5, lambda: fcntl.flock(other, fcntl.LOCK_UN))
+            ending.start()
+            run("erase_person", "--phone", PHONE)
+            assert ending.finished.is_set()
 
     def test_a_person_who_returned_after_the_erasure_is_kept(self, file: Path, order: Checkout) -> None:
         tick(order, None, "amy@example.com")
