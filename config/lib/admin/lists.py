@@ -43,6 +43,18 @@ def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
             raise WrongFilterValue(query)
 
 
+def filter_parameters(model: type[Model], chosen: Any) -> set[str]:
+    """Return the query parameters of an entry in `list_filter`.
+
+    Without a suffix, the name of a field with choices is no parameter: no filter would check its value.
+    """
+    name = chosen[0] if isinstance(chosen, tuple) else chosen
+    if own := getattr(name, "parameter_name", None):
+        return {own}
+    names = {f"{name}__exact", f"{name}__isnull"}
+    return names if getattr(get_fields_from_path(model, name)[-1], "choices", None) else {*names, name}
+
+
 class ShortPaginator(Paginator):
     """Paginator that counts at most MAXIMUM rows, which it reads in the list's indexed order."""
 

@@ -192,9 +192,7 @@ class OperatorAdmin(admin.ModelAdmin):
         names = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         allowed = {f"{name}__exact" for name in (*names, *self.references, *self.linked_by)}
         for chosen in self.get_list_filter(request) if request else ():
-            name = chosen[0] if isinstance(chosen, tuple) else chosen
-            own = getattr(name, "parameter_name", None)
-            allowed |= {own} if own else {str(name), f"{name}__exact", f"{name}__isnull"}
+            allowed |= lists.filter_parameters(self.model, chosen)
         return lookup in allowed
 
     def get_search_results(

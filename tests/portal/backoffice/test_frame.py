@@ -149,7 +149,7 @@ def test_a_refusal_names_whom_an_operator_can_ask(client: Client) -> None:
     )
 
 
-@pytest.mark.parametrize("query", ["merchant__name=x", "_to_field=amount"])
+@pytest.mark.parametrize("query", ["merchant__name=x", "status=lost", "_to_field=amount"])
 def test_a_wrong_filter_is_explained_in_the_frame(operator: Client, query: str) -> None:
     answer = operator.get(f"/admin/payments/payment/?{query}")
     page = answer.content.decode()
