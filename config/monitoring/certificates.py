@@ -5,11 +5,12 @@ Beat watches them, because the service has one beat. Rules environment.doctor, e
 
 import socket
 import ssl
-import threading
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from prometheus_client import Gauge
+
+from config.lib.process import repeating
 
 CONNECT_SECONDS = 5
 EVERY_SECONDS = 30  # the pause between two readings
@@ -43,14 +44,7 @@ def read_expiry(host: str, port: int) -> float:
 def start_watching() -> None:
     """Start to read the certificates regularly in this process."""
     if settings.METRICS_TOKEN and public_hosts():
-        threading.Thread(target=_watch_forever, name="certificates", daemon=True).start()
-
-
-def _watch_forever() -> None:
-    pause = threading.Event()
-    while True:
-        measure()
-        pause.wait(EVERY_SECONDS)
+        repeating.start_repeating("certificates", measure, EVERY_SECONDS)
 
 
 def measure() -> None:

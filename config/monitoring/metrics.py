@@ -7,7 +7,6 @@ Rule environment.metrics.
 
 import hmac
 import os
-import threading
 from collections.abc import Iterator, Sequence
 
 from django.conf import settings
@@ -18,7 +17,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from config.lib import clock
-from config.lib.process import sampling
+from config.lib.process import repeating, sampling
 from config.version import running_version
 from portal.backoffice import figures
 
@@ -62,14 +61,7 @@ def start_measuring() -> None:
     """Start measuring in this process."""
     sampling.begin()
     if settings.METRICS_TOKEN:
-        threading.Thread(target=_refresh_figures_forever, name="figures", daemon=True).start()
-
-
-def _refresh_figures_forever() -> None:
-    pause = threading.Event()
-    while True:
-        read_figures()
-        pause.wait(figures.EVERY_SECONDS)
+        repeating.start_repeating("figures", read_figures, figures.EVERY_SECONDS)
 
 
 def read_figures() -> None:

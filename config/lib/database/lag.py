@@ -6,7 +6,6 @@ with the time on the process's clock. The last recorded position that the replic
 the replica's data can be.
 """
 
-import threading
 import time
 from collections import deque
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, Error, close_old_connections, connection
 from prometheus_client import Gauge
 
 from config.lib.database import queries, statements
+from config.lib.process import repeating
 
 ALIAS = "replica"
 MAX_LAG_SECONDS = 5.0
@@ -59,14 +59,7 @@ def start_watching() -> None:
     """Start to watch the replica in this process, if the service has a replica."""
     if ALIAS in connections.settings:
         _ReplicaState.is_watched, _ReplicaState.replayed_at = True, time.monotonic()
-        threading.Thread(target=_follow, name="replica", daemon=True).start()
-
-
-def _follow() -> None:
-    pause = threading.Event()
-    while True:
-        measure_lag()
-        pause.wait(EVERY_SECONDS)
+        repeating.start_repeating("replica", measure_lag, EVERY_SECONDS)
 
 
 def measure_lag() -> None:

@@ -4,6 +4,8 @@ import os
 import threading
 from collections.abc import Callable
 
+from config.lib.process import repeating
+
 SECONDS = 1.0
 _samplers: list[Callable[[], None]] = []
 _starting = threading.Lock()
@@ -25,12 +27,9 @@ def begin() -> None:
         if _started_in == os.getpid():
             return
         _started_in = os.getpid()
-    threading.Thread(target=_sample_forever, name="sampling", daemon=True).start()
+    repeating.start_repeating("sampling", _sample, SECONDS)
 
 
-def _sample_forever() -> None:
-    pause = threading.Event()
-    while True:
-        for look in _samplers:
-            look()
-        pause.wait(SECONDS)
+def _sample() -> None:
+    for look in _samplers:
+        look()
