@@ -28,7 +28,7 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
 @example(value="\x00")
 @example(value="\ud800")
 @example(value="\x1b[31m\u202e")
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=60)
 def test_every_text_is_cut_to_its_column_and_other_fields_are_kept(field: str, value: Any) -> None:
     outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), outcome_with(field, value))
     text = field_of(outcome, field)

@@ -110,7 +110,7 @@ def operation(held: Any) -> Operation:
 @given(value=any_values)
 @example(value="\x00")
 @example(value="\ud800")
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=40)
 def test_an_unreadable_notification_field_is_dropped_and_the_rest_kept(field: str, value: Any) -> None:
     checked, unchanged = safe_answers.safe_notifications(
         [replace(NOTIFICATION, **{field: value}), NOTIFICATION]
@@ -122,7 +122,7 @@ def test_an_unreadable_notification_field_is_dropped_and_the_rest_kept(field: st
 
 
 @given(value=any_values)
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=40)
 def test_any_value_counts_as_one_message(value: Any) -> None:
     (told,) = safe_answers.safe_notifications([value])
     assert told == Notification("", UUID(int=0))
@@ -169,7 +169,7 @@ class TestBooks:
     @example(value="\x00")
     @example(value="\ud800")
     @example(value="x" * 5000)
-    @settings(max_examples=20, deadline=None, database=None)
+    @settings(max_examples=20)
     def test_with_one_strange_field_keep_everything_else(self, part: str, field: str, value: Any) -> None:
         right, put, find = PARTS[part]
         books = safe_answers.safe_books(put(replace(right, **{field: value})), now=example_answers.AT)
@@ -182,7 +182,7 @@ class TestBooks:
             assert text, "it tells facts apart"
 
     @given(value=any_values)
-    @settings(max_examples=40, deadline=None, database=None)
+    @settings(max_examples=40)
     def test_of_any_type_can_be_read(self, value: Any) -> None:
         assert isinstance(safe_answers.safe_books(value, now=example_answers.AT), Books)
         for part in ("is_held", "capture", "refunds", "disputes"):

@@ -26,7 +26,6 @@ Live = Callable[[settings], None]
 ORDINARY = settings(
     max_examples=12,
     stateful_step_count=30,
-    deadline=None,
     derandomize=False,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -24,7 +24,6 @@ Walk = Callable[[how], None]
 ORDINARY = how(
     max_examples=8,
     stateful_step_count=20,
-    deadline=None,
     derandomize=False,
     print_blob=True,
     phases=[Phase.generate],  # shrinking a failed run takes hours

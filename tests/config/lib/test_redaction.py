@@ -223,7 +223,7 @@ class TestBlanking:
 
 
 @pytest.mark.rule("secret.logs")
-@examples(max_examples=300, deadline=None)
+@examples(max_examples=300)
 @given(strategies.from_regex(redaction._HARMLESS, fullmatch=True))
 def test_texts_that_are_skipped_contain_nothing_to_remove(text: str) -> None:
     assert redaction.blank_secrets(text) == text
