@@ -30,7 +30,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env pin sbom dist release quick test test-full test-newest nightly chaos models mutants drill bench bench-webhooks screenshots messages runbook pages protocols variables schema rules check lock tools packages
+.PHONY: help run install static env pin sbom dist release quick test test-full test-newest nightly chaos histories models mutants drill bench bench-webhooks screenshots messages runbook pages protocols variables schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -39,7 +39,7 @@ run: $(INSTALLED) ## Start the whole service on http://localhost:8000 (PORT, SHO
 	@$(TIED) $(BIN)/python -m config.local.run
 
 # Write bytecode even if the shell's variable forbids it, because many processes load the same modules.
-quick test test-full test-newest nightly chaos: export PYTHONDONTWRITEBYTECODE :=
+quick test test-full test-newest nightly chaos histories: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
@@ -70,6 +70,9 @@ nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Ru
 
 chaos: $(INSTALLED) ## Cause faults in every part and check that the service recovers (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
+
+histories: $(INSTALLED) ## Record every call under each fault, and judge whether reads are consistent (FIRST_SEED=7)
+	@$(BIN)/python -m pytest tests/chaos/test_histories.py -s $(ARGS)
 
 models: $(INSTALLED) ## Check the models of the protocols and of money, and show how each broken variant fails (ARGS=large)
 	@$(BIN)/python -m tests.model $(ARGS)

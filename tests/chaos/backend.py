@@ -9,6 +9,8 @@ import requests
 
 from payments import operation_queue
 from tests import factories
+from tests.chaos import histories
+from tests.chaos.histories import Call
 from tests.journeys.merchant import Credentials, Json
 
 PATIENCE = (
@@ -26,11 +28,12 @@ class GaveUp(Exception):
 class Backend:
     """Calls the service, from several threads if needed.
 
-    `broken_rules` lists the responses that must never occur.
+    `broken_rules` lists the responses that must never occur. `calls` has every call about a checkout.
     """
 
     def __init__(self, base_url: str, credentials: Credentials) -> None:
         self.broken_rules: list[str] = []
+        self.calls: list[tuple[str, Call]] = []
         self._base_url = base_url
         self._own = threading.local()
         grant = {"grant_type": "client_credentials", **vars(credentials)}
@@ -48,15 +51,19 @@ class Backend:
 
     def _ask(self, method: str, url: str, body: Json | None, headers: dict[str, str]) -> requests.Response:
         end = time.monotonic() + PATIENCE
-        began = time.monotonic()
-        while time.monotonic() < end:
+        began = first = time.monotonic()
+        while began < end:
             answer = self._once(method, url, body, headers)
+            # A repeated answer of the same key shows a status of any moment since the key was first sent.
+            asked_at = first if "Idempotency-Key" in headers else began
+            self.calls.extend(histories.calls_of(method, url, asked_at, time.monotonic(), answer))
             if answer is not None and self._is_final(answer):
                 return answer
-            if "Idempotency-Key" in headers and time.monotonic() - began > 3:
+            if "Idempotency-Key" in headers and time.monotonic() - first > 3:
                 # The process that claimed the previous key might be dead.
-                headers = headers | {"Idempotency-Key": uuid4().hex}
+                headers, first = headers | {"Idempotency-Key": uuid4().hex}, time.monotonic()
             time.sleep(PAUSE)
+            began = time.monotonic()
         raise GaveUp(f"{method} {url}")
 
     def _once(
@@ -95,6 +102,10 @@ class Backend:
 
     def read(self, checkout_uuid: str) -> Any:
         return self.call("GET", f"merchant/v1/checkouts/{checkout_uuid}").json()["data"]
+
+    def read_list(self) -> None:
+        """Read the list of the newest checkouts."""
+        self.call("GET", "merchant/v1/checkouts?limit=10")
 
     def pay(self, checkout_uuid: str, body: Json) -> str:
         """Pay as the customer would, retry until the payment ends, and return the checkout's status."""

@@ -8,13 +8,14 @@ import statistics
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from random import Random
 from typing import NamedTuple
 
 from tests.chaos import violations
-from tests.chaos.backend import Backend
+from tests.chaos.backend import Backend, GaveUp
 from tests.chaos.faults import Fault
 from tests.chaos.stories import PLOTS, Story
 from tests.chaos.world import World
@@ -25,6 +26,7 @@ from tests.journeys.service import Service
 CHECKOUTS = 4
 AT_ONCE = 12
 RECOVERED_WITHIN = 60.0
+READ_EVERY = 0.1  # seconds
 
 
 class Run(NamedTuple):
@@ -42,11 +44,14 @@ class NewMerchant(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a run: its violations, and the seconds from the fault's end until all work was done."""
+    """The result of a run: its violations, the seconds from the fault's end until all work was done, and the
+    number of answers whose order was judged.
+    """
 
     run: Run
     violations: list[str]
     seconds: float
+    answers: int = 0
 
 
 class Chaos:
@@ -87,15 +92,17 @@ class Chaos:
         ]
         for thread in threads:
             thread.start()
-        time.sleep(chance.uniform(0, 0.4))
-        self._faults[run.fault].strike(self._world, chance)
-        mended_at = time.monotonic()
-        for thread in threads:
-            thread.join()
-        left = self._come_to_rest(merchant.uuid)
+        with reading(stories):
+            time.sleep(chance.uniform(0, 0.4))
+            self._faults[run.fault].strike(self._world, chance)
+            mended_at = time.monotonic()
+            for thread in threads:
+                thread.join()
+            left = self._come_to_rest(merchant.uuid)
         seconds = time.monotonic() - mended_at
         found = violations.find_violations(self._world, merchant.uuid, stories, self._receiver)
-        return Result(run, found + [f"never at rest: {row}" for row in left], seconds)
+        answers = sum(bool(call.seen) for _, call in backend.calls)
+        return Result(run, found + [f"never at rest: {row}" for row in left], seconds, answers)
 
     def _new_merchants(self, count: int) -> list[NewMerchant]:
         made = json.loads(self._service.command("make_merchants", str(count)))
@@ -127,6 +134,28 @@ class Chaos:
             if left:
                 time.sleep(0.5)
         return left
+
+
+@contextmanager
+def reading(stories: Sequence[Story]) -> Iterator[None]:
+    """Read the checkouts of the stories again and again until the block ends, from a further thread."""
+    is_over = threading.Event()
+
+    def read_all() -> None:
+        while not is_over.wait(READ_EVERY):
+            for story in stories:
+                if story.checkout_uuid:
+                    with suppress(GaveUp):
+                        story.backend.read(story.checkout_uuid)
+                        story.backend.read_list()
+
+    thread = threading.Thread(target=read_all)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def _tell(story: Story, plot: str) -> None:

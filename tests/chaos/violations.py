@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from tests.chaos import histories
 from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
@@ -69,6 +70,8 @@ def find_violations(world: World, merchant_uuid: str, stories: list[Story], rece
     violations = [f"answer: {rule}" for story in stories for rule in story.backend.broken_rules]
     rows = world.rows(CHECKOUTS, merchant_uuid)
     violations += _promises(stories)
+    calls = [call for backend in {story.backend for story in stories} for call in backend.calls]
+    violations += histories.find_inconsistencies(calls)
     violations += _money(world, merchant_uuid, {row[0]: row for row in rows})
     violations += _events(world, merchant_uuid, rows, receiver)
     return sorted(set(violations))
