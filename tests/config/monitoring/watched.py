@@ -16,7 +16,7 @@ import requests
 import yaml
 
 from config.local import children
-from tests.chaos.fleet import WRONG_CLOCK
+from tests.chaos.webhooks.fleet import WRONG_CLOCK
 from tests.config.monitoring import rules
 from tests.journeys import deployment, polling, receiver, service
 from tests.journeys.deployment import Deployment, Part

@@ -29,5 +29,5 @@ class Emitter:
 @contextlib.contextmanager
 def emitting(variables: Mapping[str, str]) -> Iterator[Emitter]:
     """Run an emitter with these environment variables until the block ends."""
-    with clerk(variables, module="tests.chaos.emitter") as process, ThreadPoolExecutor(1) as pool:
+    with clerk(variables, module="tests.chaos.webhooks.emitter") as process, ThreadPoolExecutor(1) as pool:
         yield Emitter(process, pool)

@@ -5,7 +5,7 @@ When the worker continues, other workers have leased its deliveries, so its resu
 
 import time
 
-from tests.chaos.load import Load
+from tests.chaos.webhooks.load import Load
 from tests.chaos.world import World
 from tests.journeys import polling
 

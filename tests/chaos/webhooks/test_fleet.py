@@ -7,13 +7,13 @@ from http import HTTPStatus
 
 import pytest
 
-from tests.chaos import emitting, late
-from tests.chaos import fleet as fleets
-from tests.chaos import load as loads
-from tests.chaos.emitting import Emitter
-from tests.chaos.endpoint import Endpoint, Post
-from tests.chaos.fleet import Fleet
-from tests.chaos.load import AUTHORIZED, BOTH, CAP_URGENT, VOIDED, Load
+from tests.chaos.webhooks import emitting, late
+from tests.chaos.webhooks import fleet as fleets
+from tests.chaos.webhooks import load as loads
+from tests.chaos.webhooks.emitting import Emitter
+from tests.chaos.webhooks.endpoint import Endpoint, Post
+from tests.chaos.webhooks.fleet import Fleet
+from tests.chaos.webhooks.load import AUTHORIZED, BOTH, CAP_URGENT, VOIDED, Load
 from tests.journeys import polling
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos import emitting, late
-from tests.chaos import load as loads
-from tests.chaos.emitting import Emitter
-from tests.chaos.load import AUTHORIZED, BOTH, CAP_URGENT, Load
+from tests.chaos.webhooks import emitting, late
+from tests.chaos.webhooks import load as loads
+from tests.chaos.webhooks.emitting import Emitter
+from tests.chaos.webhooks.load import AUTHORIZED, BOTH, CAP_URGENT, Load
 from tests.chaos.world import World
 from tests.journeys import polling
 from tests.journeys.service import Service

@@ -9,9 +9,9 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos import endpoint
-from tests.chaos.emitting import Emitter
-from tests.chaos.endpoint import Endpoint
+from tests.chaos.webhooks import endpoint
+from tests.chaos.webhooks.emitting import Emitter
+from tests.chaos.webhooks.endpoint import Endpoint
 from tests.journeys import polling
 from webhooks import retries
 

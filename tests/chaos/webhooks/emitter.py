@@ -1,6 +1,6 @@
 """Creates merchants and events with the service's code, in a separate process that reads lines of JSON.
 
-`python -m tests.chaos.emitter` runs in the environment of a running service. Creating the events over HTTP
+`python -m tests.chaos.webhooks.emitter` runs in the environment of a running service. Creating the events over HTTP
 would need more CPU time than delivering them.
 """
 
