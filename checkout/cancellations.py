@@ -21,7 +21,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
     """Void a held or unpaid checkout. If it is held, plan the release of the hold.
 
     A voided checkout is returned unchanged. Raises Checkout.DoesNotExist, NotCancellable,
-    OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.repeat, cancel.refused.
+    OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.repeat, cancel.refused, cancel.open_operation.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)

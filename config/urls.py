@@ -204,7 +204,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
 ]
 if provider.current_provider().urls:
     urlpatterns += [path("", include(provider.current_provider().urls))]
-if settings.SANDBOX:
+if settings.SANDBOX:  # rule sandbox.absent
     urlpatterns += [path("api/sandbox/v1/", include("hosted_page.sandbox.urls"))]
 if settings.LOCAL:
     urlpatterns += [path("mail", include("config.local.mailbox"))]

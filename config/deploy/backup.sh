@@ -1,5 +1,6 @@
 #!/bin/sh
 # Makes a back-up of the database with pg_dump, verifies it, and records its time, which the alert BackupLate reads.
+# Rule environment.backup.
 #
 #   backup.sh             makes and verifies a back-up, and removes the oldest ones
 #   backup.sh --restore   also restores the back-up into a new database, which it drops again
