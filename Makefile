@@ -5,9 +5,10 @@
 # mostly is not, and then needs a seventh more CPU for an order. Set PYTHON=python3.13 to use another one.
 PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   && echo /usr/bin/python3 || echo python3)
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 TRANSLATED := $(patsubst %.po,%.mo,$(wildcard config/locale/*/LC_MESSAGES/django.po))
-INSTALLED := .venv/.installed $(TRANSLATED)
+INSTALLED := $(VENV)/.installed $(TRANSLATED)
 # Ends the program that make runs if make ends first, for example because the terminal closes.
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -57,13 +58,17 @@ test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## 
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
 
+# What the newest Django deprecates is only printed, because the locked version may lack the replacement. Tests that call
+# make use this environment too.
+test-newest: export VENV := .venv-newest
 test-newest: tools ## Run the tests of `make test` on the newest Django; needs Python 3.12 or newer (PYTHON=python3.13)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { \
 	  echo "The newest Django needs Python 3.12 or newer: make test-newest PYTHON=python3.13" >&2; exit 1; }
-	@$(PYTHON) -m venv .venv-newest
-	@.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	@.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade django
-	@.venv-newest/bin/python -m pytest -m "not long" -n 3 $(ARGS)
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade django
+	@touch $(VENV)/.installed
+	@$(BIN)/python -m pytest -m "not long" -n 3 -W default::DeprecationWarning -W default::PendingDeprecationWarning $(ARGS)
 
 nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests; continue an interrupted run of the same commit
 	@$(BIN)/python -m pytest -n 3 -m long -p tests.nightly $(ARGS) || [ $$? = 5 ] # 5: all have passed before
@@ -117,7 +122,7 @@ rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tes
 
 # Uses the first python3 on the PATH: only that one has the same path in both stages of our image.
 install: ## Install production's packages into .venv
-	@python3 -m venv .venv
+	@python3 -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r requirements.lock
 
 static: export ENVIRONMENT := sandbox
@@ -189,13 +194,13 @@ $(FOREIGN_INSTALLED) $(GENERATED_INSTALLED) $(LIGHTHOUSE_INSTALLED) $(LINTERS_IN
 	@cd $* && npm ci --loglevel=error
 	@touch $@
 
-%/LC_MESSAGES/django.mo: %/LC_MESSAGES/django.po | .venv/.installed
+%/LC_MESSAGES/django.mo: %/LC_MESSAGES/django.po | $(VENV)/.installed
 	@$(BIN)/pybabel --quiet compile --input-file $< --output-file $@ --locale $(notdir $*)
 
-.venv/.installed: requirements-dev.lock
+$(VENV)/.installed: requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "make needs python3, version 3.11 or newer, on the PATH." >&2; exit 1; }
-	@echo "Installing requirements-dev.lock into .venv: a minute the first time."
-	@$(PYTHON) -m venv .venv
+	@echo "Installing requirements-dev.lock into $(VENV): a minute the first time."
+	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@

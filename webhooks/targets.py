@@ -59,6 +59,7 @@ FORBIDDEN_V6 = tuple(
         "3fff::/20",  # documentation
     )
 )
+LOOPBACK_V4, LOOPBACK_V6 = ipaddress.IPv4Network("127.0.0.0/8"), ipaddress.IPv6Address("::1")
 ISATAP_INTERFACES = frozenset({0x00005EFE, 0x02005EFE})
 
 URL_SHAPE = re.compile(r"[A-Za-z]+://(?P<authority>(?:\[[0-9A-Fa-f:.]+\])?[^/?#\[\]]*)(?:[/?][^#]*)?")
@@ -101,11 +102,15 @@ def is_public(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether `address` is an IP address in 127.0.0.0/8, or is ::1."""
+    """Return whether `address` is an IP address in 127.0.0.0/8, or is ::1.
+
+    From Python 3.13 on, the property `is_loopback` is also true for ::ffff:127.0.0.1, which is refused here.
+    """
     try:
-        return ipaddress.ip_address(address).is_loopback and "%" not in address
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return False
+    return ip == LOOPBACK_V6 or ip in LOOPBACK_V4
 
 
 def is_allowed(address: str, *, allow_loopback: bool) -> bool:

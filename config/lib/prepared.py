@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, connection, models
 from django.db.backends.signals import connection_created
 from django.db.models import Model, QuerySet
 from django.db.models.query import RelatedPopulator, get_related_populators
@@ -24,6 +24,8 @@ _MARKS: dict[type, Callable[[int], Any]] = {
     str: lambda place: f"the value at {place}",
     datetime: lambda place: datetime(1, 1, place, tzinfo=UTC),
 }
+# An argument that newer versions of Django need: a related object that is not joined is read when it is used.
+_FETCH_MODE = [models.FETCH_ONE] if hasattr(models, "FETCH_ONE") else []
 MAX_PLANS = 500  # per connection; the statements that one order needs exceed psycopg's default of 100
 
 
@@ -128,8 +130,7 @@ class Prepared(Generic[M]):
             compiler.klass_info["model"],
             columns,
             [column.target.attname for column, *_ in compiler.select[columns]],
-            # The stubs are for a newer Django, whose function takes one more argument.
-            get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS),  # type: ignore[call-arg]
+            get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS, *_FETCH_MODE),
             [*compiler.annotation_col_map.items(), *([(self._read_at, -1)] if self._read_at else [])],
             convert,
         )

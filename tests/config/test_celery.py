@@ -27,6 +27,7 @@ def test_expired_webhook_data_is_deleted_every_hour() -> None:
     assert {"webhooks.tasks.delete_personal", "webhooks.tasks.delete_old_events"} <= hourly
 
 
+@pytest.mark.django_db  # newer Django checks the models with the database
 def test_beat_starts_exactly_our_tasks() -> None:
     app.loader.import_default_modules()
     planned = {entry["task"] for entry in app.conf.beat_schedule.values()}

@@ -53,6 +53,7 @@ def test_the_proxy_compresses_nothing() -> None:
     assert re.findall(r"^  gzip (\w+);", template, re.M) == ["off"]
 
 
+@pytest.mark.long  # needs nginx
 def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
     """The commands before `nginx -t` are run in a test folder instead of the root folder."""
     typed = block("envsubst").partition("rm -f ")[0].partition("mkdir -p")[2]
