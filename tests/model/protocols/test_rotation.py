@@ -1,0 +1,94 @@
+"""The rotation of a signing secret: each run of the model is taken with the real rotation, claim and signatures."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from payments.models import Merchant
+from tests import factories
+from tests.model.protocols import rotation
+from tests.model.protocols.moves import Move
+from tests.model.protocols.replay import World, replay_all
+from tests.model.protocols.rotation import Rotation, State
+from tests.webhooks.story import claim_one, emit, record
+from webhooks import headers, signing, subscriptions
+from webhooks.models import Delivery, SigningSecret, Subscription
+
+pytestmark = pytest.mark.django_db
+
+
+class Rotating(World[State]):
+    """A subscription whose secrets the test knows by number. `attempt` has the header and body on their way."""
+
+    def __init__(self, merchant: Merchant) -> None:
+        made = factories.subscribe(merchant, url="http://127.0.0.1:9/hook")
+        assert made.signing_secret
+        self.subscription: Subscription = made.subscription
+        self.secrets: tuple[str, ...] = (made.signing_secret,)
+        self.attempt = ("", b"", 0)
+
+    def take(self, move: Move[State], before: State) -> None:
+        merchant = self.subscription.merchant
+        match move.act[0]:
+            case "rotate":
+                self.secrets = (*self.secrets, subscriptions.rotate(merchant).signing_secret)
+            case "refused":
+                with pytest.raises(subscriptions.RotationInProgress):
+                    subscriptions.rotate(merchant)
+            case "revoke":
+                assert subscriptions.revoke_previous(merchant)
+            case "hour":
+                SigningSecret.objects.update(expires_at=F("expires_at") - timedelta(hours=1))
+            case "claim":
+                self._claim()
+            case "verify":
+                signing.verify(self.attempt[0], self.attempt[1], self._known(before), self.attempt[2])
+            case act:
+                assert act in ("learn", "forget", "down"), act
+
+    def _claim(self) -> None:
+        """Claim a new delivery, and sign its attempt."""
+        due = emit(self.subscription)
+        claimed = claim_one()
+        signed = headers.signed_headers(claimed, claimed.body)
+        self.attempt = (
+            signed["X-Service-Signature"],
+            claimed.body,
+            int(claimed.claimed_at.timestamp()),
+        )
+        record(claimed, 204)
+        assert Delivery.objects.get(pk=due.pk).status == "delivered"
+
+    def _known(self, state: State) -> list[str]:
+        return [self.secrets[number - 1] for number in state.receiver]
+
+    def _signed_by(self) -> tuple[int, ...]:
+        """Return the numbers of the secrets that have signed the attempt, in the order of the header."""
+        header, body, at = self.attempt
+        made = {signing.sign([secret], body, at).split(",")[1]: secret for secret in self.secrets}
+        return tuple(self.secrets.index(made[entry]) + 1 for entry in header.split(",")[1:])
+
+    def seen(self, expected: State) -> Any:
+        # A secret's time is compared in minutes, because the test itself takes some seconds.
+        until = subscriptions.previous_secret_expiries(self.subscription)
+        now = subscriptions.clock.now()
+        hours = [None, *(round((at - now).total_seconds() / 3600, 1) for at in until)]
+        signing_now = subscriptions.signing_secrets(self.subscription, now)
+        numbers = [self.secrets.index(secret) + 1 for secret in signing_now]
+        return list(zip(numbers, hours, strict=True)), self._signed_by() if expected.attempt else ()
+
+    def shown(self, state: State) -> Any:
+        return [(secret.number, secret.left) for secret in state.secrets], state.attempt
+
+
+def test_every_run_of_the_model_is_a_run_of_the_code(acme: Merchant) -> None:
+    taken = replay_all(Rotation(), Rotating(acme), most=300)
+    acts = {"rotate", "refused", "revoke", "hour", "claim", "verify", "down", "learn", "forget"}
+    assert taken == acts
+
+
+def test_the_model_has_the_limits_of_the_code() -> None:
+    assert timedelta(hours=rotation.GRACE) == subscriptions.GRACE
+    assert rotation.MAX_SIGNING == subscriptions.MAX_SIGNING
