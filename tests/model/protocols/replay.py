@@ -1,6 +1,7 @@
 """Replays runs of a protocol's model with the real code and the real database, and compares both after each step."""
 
 import copy
+from collections import Counter
 from collections.abc import Hashable
 from random import Random
 from typing import Any, Generic, TypeVar
@@ -13,7 +14,12 @@ S = TypeVar("S", bound=Hashable)
 
 
 class World(Generic[S]):
-    """The real code next to a model. Attributes are replaced and never changed, because forks share them."""
+    """The real code next to a model. Attributes are replaced and never changed, because forks share them.
+
+    The steps in `outside` are not steps of the service, and change no row.
+    """
+
+    outside: frozenset[str] = frozenset()
 
     def take(self, move: Move[S], before: S) -> None:
         """Take the step of the model with the real code."""
@@ -70,22 +76,24 @@ class _Replay(Generic[S]):
 def replay_walks(model: Moving[S], world: World[S], *, walks: int, longest: int = 60) -> set[str]:
     """Take `walks` random runs of at most `longest` steps, each from the same start.
 
-    Return the names of the steps that were taken.
+    A step that was taken often is less likely. Return the names of the steps that were taken.
     """
-    taken: set[str] = set()
+    taken = Counter[str]()
     for seed in range(walks):
         random, state, story, fork = Random(seed), model.start(), tuple[str, ...](), copy.copy(world)
         savepoint = transaction.savepoint()
         while (moves := list(model.moves(state))) and len(story) < longest:
-            move = random.choice(moves)
+            (move,) = random.choices(moves, [1 / (1 + taken[move.act[0]]) for move in moves])
             _take(fork, move, state, story)
-            taken.add(move.act[0])
+            taken[move.act[0]] += 1
             state, story = move.after, (*story, move.said)
         transaction.savepoint_rollback(savepoint)
-    return taken
+    return set(taken)
 
 
 def _take(world: World[S], move: Move[S], before: S, story: tuple[str, ...]) -> None:
+    if move.act[0] in world.outside:
+        return
     world.take(move, before)
     seen, shown = world.seen(move.after), world.shown(move.after)
     assert seen == shown, "\n".join([*story, move.said, f"The database shows {seen}, and the model {shown}."])

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.django_db
 class Rotating(World[State]):
     """A subscription whose secrets the test knows by number. `attempt` has the header and body on their way."""
 
+    outside = frozenset({"learn", "forget", "down"})
+
     def __init__(self, merchant: Merchant) -> None:
         made = factories.subscribe(merchant, url="http://127.0.0.1:9/hook")
         assert made.signing_secret
@@ -46,7 +48,7 @@ class Rotating(World[State]):
             case "verify":
                 signing.verify(self.attempt[0], self.attempt[1], self._known(before), self.attempt[2])
             case act:
-                assert act in ("learn", "forget", "down"), act
+                raise AssertionError(act)
 
     def _claim(self) -> None:
         """Claim a new delivery, and sign its attempt."""
@@ -85,8 +87,7 @@ class Rotating(World[State]):
 
 def test_every_run_of_the_model_is_a_run_of_the_code(acme: Merchant) -> None:
     taken = replay_all(Rotation(), Rotating(acme), most=300)
-    acts = {"rotate", "refused", "revoke", "hour", "claim", "verify", "down", "learn", "forget"}
-    assert taken == acts
+    assert taken == {"rotate", "refused", "revoke", "hour", "claim", "verify"} | Rotating.outside
 
 
 def test_the_model_has_the_limits_of_the_code() -> None:

@@ -1,0 +1,169 @@
+"""The claim of deliveries: random runs of the model are taken with the real claims, outcomes and sweeps.
+
+All runs use one connection, so they do not show the lock on the endpoint. tests/webhooks/test_statements.py does.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models import F
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from config.lib.database import queries
+from tests.model.protocols import claim
+from tests.model.protocols.claim import Claim, State
+from tests.model.protocols.moves import Move
+from tests.model.protocols.replay import World, replay_walks
+from tests.webhooks.story import emit, subscribe
+from webhooks import delivery, outbox, retries, statements, transport
+from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
+
+# The model has one request as its cap and two attempts. Requests of others take the rest of the endpoint's cap,
+# and the rest of the attempts has been made.
+OTHERS = delivery.PER_HUNG_URGENT - claim.CAP
+EARLIER = retries.SCHEDULES[EventType.AUTHORIZED].attempts - claim.SCHEDULE.attempts
+SLOTS = 10
+
+
+def set_due(ids: list[Any], *, is_due: bool = True) -> None:
+    at = clock.now() + timedelta(seconds=-1 if is_due else 3600)
+    Delivery.objects.filter(pk__in=ids, status="pending").update(next_attempt_at=at)
+
+
+class Claiming(World[State]):
+    """An endpoint with two due deliveries. `leases` maps a delivery and an attempt to its lease token."""
+
+    outside = frozenset({"lock", "leave", "send", "answer", "die", "sleep", "wake"})
+
+    def __init__(self) -> None:
+        self.subscription: Subscription = subscribe()
+        for _ in range(OTHERS):
+            emit(self.subscription, EventType.AUTHORIZED, valid_for=120)
+        assert len(delivery.claim(slots=SLOTS, general_slots=0)) == OTHERS
+        Delivery.objects.update(lease_until=clock.now() + timedelta(days=1))
+        self.checkout = uuid7()
+        self.ids = [self._emit() for _ in claim.ROWS]
+        Delivery.objects.filter(pk__in=self.ids).update(attempt_count=EARLIER)
+        self.leases: dict[tuple[str, str], str] = {}
+        self.lost = ""
+        Endpoint.objects.update_or_create(subscription=self.subscription, defaults={"hung_in_a_row": 9})
+
+    def _emit(self) -> Any:
+        """Emit an event. Both events are of the same order's kind, and only the first is of `checkout`."""
+        is_first = not Event.objects.filter(checkout_uuid=self.checkout).exists()
+        now = clock.now()
+        event = outbox.emit(
+            self.subscription.merchant,
+            EventType.AUTHORIZED,
+            {},
+            at=now,
+            valid_until=now + timedelta(seconds=120),
+            checkout_uuid=self.checkout if is_first else uuid7(),
+        )
+        return event.deliveries.get().pk
+
+    def take(self, move: Move[State], before: State) -> None:
+        act, *rest = move.act
+        match act:
+            case "lease":
+                self._lease(self.ids[int(rest[1])], rest[1], str(move.after.rows[int(rest[1])].attempts))
+            case "record":
+                self._record((rest[1], rest[2]), int(rest[3]), "HTTP status")
+            case "find":
+                self.lost = self._find_lost(move.after)
+            case "close":
+                self._close(before)
+            case "obsolete":
+                set_due(self.ids)
+                assert delivery.end_obsolete_deliveries() == 1
+            case "tick":
+                leased = Delivery.objects.filter(pk__in=self.ids, lease_token__isnull=False)
+                leased.update(lease_until=F("lease_until") - timedelta(seconds=claim.TICK))
+            case "late":
+                ago = clock.now() - timedelta(seconds=1)
+                Event.objects.filter(checkout_uuid=self.checkout).update(valid_until=ago)
+                Delivery.objects.filter(pk=self.ids[0]).update(valid_until=ago)
+            case "supersede":
+                outbox.supersede_all({self.checkout: clock.now()})
+            case _:
+                raise AssertionError(act)
+
+    def _lease(self, pk: Any, row: str, number: str) -> None:
+        set_due(self.ids, is_due=False)
+        set_due([pk])
+        (claimed,) = self._claim()
+        assert claimed.delivery_id == str(pk)
+        self.leases = self.leases | {(row, number): claimed.lease_token}
+
+    def _claim(self) -> delivery.Claims:
+        # An endpoint that has answered no longer counts as hanging.
+        Endpoint.objects.update(hung_in_a_row=9)
+        return delivery.claim(slots=SLOTS, general_slots=0)
+
+    def _record(self, lease: tuple[str, str], status: int | None, error: str) -> None:
+        pk, token = str(self.ids[int(lease[0])]), self.leases[lease]
+        delivery.record_results([delivery.Result(pk, token, status, error, 5)])
+
+    def _close(self, before: State) -> None:
+        assert before.lost is not None
+        index, number = before.lost
+        if before.rows[index].left == 0 and before.rows[index].attempts == number:
+            assert delivery.close_lost_attempts() == 1
+        else:
+            pk = str(self.ids[index])
+            delivery.record_results([delivery.Result(pk, self.lost, None, delivery.WORKER_LOST, None)])
+
+    def _find_lost(self, after: State) -> str:
+        """Return the lease token that the sweep finds for the delivery that the model has found."""
+        assert after.lost is not None
+        found = dict(queries.rows(statements.FIND_LOST_LEASES, {"rows": 10}))
+        return str(found[self.ids[after.lost[0]]])
+
+    def seen(self, expected: State) -> Any:
+        now = clock.now()
+        rows = [self._row(Delivery.objects.get(pk=pk), now) for pk in self.ids]
+        return rows, self._claimable()
+
+    def _row(self, row: Delivery, now: Any) -> tuple[Any, ...]:
+        left = (
+            None if row.lease_until is None else round((row.lease_until - now).total_seconds() / claim.TICK)
+        )
+        is_marked = row.superseded_at is not None and row.status == "pending"
+        attempts = Attempt.objects.filter(delivery=row.pk)
+        opened, closed = attempts.filter(ended_at=None).count(), attempts.exclude(ended_at=None).count()
+        return row.status, row.attempt_count - EARLIER, left, is_marked, opened, closed
+
+    def _claimable(self) -> int:
+        """Return how many deliveries a claim would take now, if both were due. Take none."""
+        savepoint = transaction.savepoint()
+        set_due(self.ids)
+        count = len(self._claim())
+        transaction.savepoint_rollback(savepoint)
+        return count
+
+    def shown(self, state: State) -> Any:
+        rows = [
+            (*row[:3], row.is_marked, int(row.left is not None), row.attempts - int(row.left is not None))
+            for row in state.rows
+        ]
+        busy = sum(row.left is not None for row in state.rows)
+        return rows, min(claim.CAP - busy, len(Claim()._due(state)))
+
+
+@pytest.mark.django_db
+def test_random_runs_of_the_model_are_runs_of_the_code() -> None:
+    taken = replay_walks(Claim(), Claiming(), walks=60)
+    assert taken >= {"lease", "record", "find", "close", "obsolete", "tick", "late", "supersede"}
+
+
+def test_the_model_has_the_limits_of_the_code() -> None:
+    assert claim.LEASE * claim.TICK == delivery.LEASE_SECONDS
+    assert claim.ATTEMPT * claim.TICK == transport.DEADLINE_SECONDS
+    schedule = retries.SCHEDULES[EventType.AUTHORIZED]
+    answers = [*claim.ANSWERS, None]
+    assert [schedule.retries(answer) for answer in answers] == [
+        claim.SCHEDULE.retries(answer) for answer in answers
+    ]
