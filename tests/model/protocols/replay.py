@@ -1,9 +1,8 @@
 """Replays runs of a protocol's model with the real code and the real database, and compares both after each step."""
 
 import copy
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Hashable
-from random import Random
 from typing import Any, Generic, TypeVar
 
 from django.db import transaction
@@ -21,6 +20,10 @@ class World(Generic[S]):
 
     outside: frozenset[str] = frozenset()
 
+    def kind(self, move: Move[S], before: S) -> Hashable:
+        """Return what makes a step differ from others. Of the steps of each kind, one is replayed."""
+        raise NotImplementedError
+
     def take(self, move: Move[S], before: S) -> None:
         """Take the step of the model with the real code."""
         raise NotImplementedError
@@ -34,66 +37,53 @@ class World(Generic[S]):
         raise NotImplementedError
 
 
-def replay_all(model: Moving[S], world: World[S], *, most: int) -> set[str]:
-    """Take every step from each of the first `most` states of a breadth-first search.
+def replay(model: Moving[S], world: World[S]) -> set[str]:
+    """Replay the shortest run to a step of each kind, and return the names of the steps of the service.
 
-    Each state is reached by its shortest run. Return the names of the steps that were taken.
+    Runs with the same beginning share its steps, because a savepoint returns to the state after them.
     """
-    found, first_moves = {model.start()}, dict[S, list[Move[S]]]()
-    queue = [model.start()]
-    for state in queue:
-        first_moves[state] = [move for move in model.moves(state) if _is_new(move.after, found, most)]
-        queue += [move.after for move in first_moves[state]]
-    replay = _Replay(model, first_moves)
-    replay.take_all(world, model.start(), ())
-    return replay.taken
-
-
-def _is_new(state: S, found: set[S], most: int) -> bool:
-    if state in found or len(found) >= most:
-        return False
-    found.add(state)
-    return True
+    replayed = _Replay(model, world)
+    replayed.take_from(world, model.start(), ())
+    return replayed.taken
 
 
 class _Replay(Generic[S]):
-    """Takes the steps of a model. `first_moves` has the steps by which the search has found new states."""
+    """The steps to take from each state, and the names of the steps that were taken."""
 
-    def __init__(self, model: Moving[S], first_moves: dict[S, list[Move[S]]]) -> None:
-        self.model, self.first_moves, self.taken = model, first_moves, set[str]()
+    def __init__(self, model: Moving[S], world: World[S]) -> None:
+        self.taken = set[str]()
+        self.steps: dict[S, dict[Move[S], None]] = defaultdict(dict)
+        # The steps that lead to a state first are those of its shortest run.
+        self.came_from: dict[S, tuple[S, Move[S]] | None] = {model.start(): None}
+        kinds = set[Hashable]()
+        queue = [model.start()]
+        for state in queue:
+            for move in model.moves(state):
+                if move.after not in self.came_from:
+                    self.came_from[move.after] = (state, move)
+                    queue.append(move.after)
+                kind = (move.act[0], world.kind(move, state))
+                if move.act[0] not in world.outside and kind not in kinds:
+                    kinds.add(kind)
+                    self._plan(state, move)
 
-    def take_all(self, world: World[S], state: S, story: tuple[str, ...]) -> None:
-        """Take every step that is possible in a state, and continue from each state that was found so."""
-        for move in self.model.moves(state):
+    def _plan(self, state: S, move: Move[S]) -> None:
+        """Plan a step, and the shortest run to it."""
+        self.steps[state][move] = None
+        while (before := self.came_from[state]) is not None:
+            state, move = before
+            self.steps[state][move] = None
+
+    def take_from(self, world: World[S], state: S, story: tuple[str, ...]) -> None:
+        """Take the planned steps from a state, and continue from each state that is reached first by its step."""
+        for move in self.steps[state]:
             savepoint, fork = transaction.savepoint(), copy.copy(world)
-            _take(fork, move, state, story)
-            self.taken.add(move.act[0])
-            if move in self.first_moves[state]:
-                self.take_all(fork, move.after, (*story, move.said))
+            said = (*story, move.said)
+            if move.act[0] not in world.outside:
+                fork.take(move, state)
+                seen, shown = fork.seen(move.after), fork.shown(move.after)
+                assert seen == shown, "\n".join([*said, f"The database shows {seen}, and the model {shown}."])
+                self.taken.add(move.act[0])
+            if self.came_from[move.after] == (state, move):
+                self.take_from(fork, move.after, said)
             transaction.savepoint_rollback(savepoint)
-
-
-def replay_walks(model: Moving[S], world: World[S], *, walks: int, longest: int = 60) -> set[str]:
-    """Take `walks` random runs of at most `longest` steps, each from the same start.
-
-    A step that was taken often is less likely. Return the names of the steps that were taken.
-    """
-    taken = Counter[str]()
-    for seed in range(walks):
-        random, state, story, fork = Random(seed), model.start(), tuple[str, ...](), copy.copy(world)
-        savepoint = transaction.savepoint()
-        while (moves := list(model.moves(state))) and len(story) < longest:
-            (move,) = random.choices(moves, [1 / (1 + taken[move.act[0]]) for move in moves])
-            _take(fork, move, state, story)
-            taken[move.act[0]] += 1
-            state, story = move.after, (*story, move.said)
-        transaction.savepoint_rollback(savepoint)
-    return set(taken)
-
-
-def _take(world: World[S], move: Move[S], before: S, story: tuple[str, ...]) -> None:
-    if move.act[0] in world.outside:
-        return
-    world.take(move, before)
-    seen, shown = world.seen(move.after), world.shown(move.after)
-    assert seen == shown, "\n".join([*story, move.said, f"The database shows {seen}, and the model {shown}."])

@@ -1,0 +1,229 @@
+"""A model of a pledge: a mate's card is held for a share before the lead pays, with up to two cards, one by one.
+
+The statuses of the order and of the share, and their moves, are those of checkout/states.py. An authorization, a
+capture and a void each arrive at the bank in one step, and their answers are recorded in a later step, by the process
+that made the call or by the pump. pledge_moves.py has the steps of the lead, the merchant and time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checkout.states import PAID, PLEDGEABLE, ShareStatus, Status
+from tests.model.protocols import pledge_moves
+from tests.model.protocols.moves import Move, steps_of
+from tests.model.protocols.pledge_state import (
+    Break,
+    Moves,
+    Payment,
+    State,
+    give_up,
+    is_live,
+    is_waiting,
+    live_of,
+    move_share,
+    put,
+    reopen,
+)
+from tests.model.protocols.protocol import Protocol
+from tests.model.variants import Variant
+
+OPEN = ("planned", "sent")
+CARDS = {"good": "a card", "declined": "a card without money", "leads": "the card with which the lead pays"}
+
+
+@dataclass(frozen=True)
+class Pledge:
+    """The model, with at most one rule left out."""
+
+    without: Break | None = None
+
+    def start(self) -> State:
+        """Return the first state: an unpaid order, whose lead gets everyone in first."""
+        return State()
+
+    def problem(self, state: State, is_last: bool) -> str:
+        """Return the invariant that the state breaks, or ""."""
+        charged = sum(payment.bank == "captured" for payment in state.payments)
+        if state.fault:
+            return state.fault
+        if charged and state.order not in PAID:
+            return "The mate is charged, and the order was not captured"
+        if charged > 1:
+            return "The mate is charged twice"
+        if sum(map(is_live, state.payments)) > 1:
+            return "Two cards pay for one share"
+        if any(not _has_reason(state, payment) for payment in state.payments):
+            return "The mate's card is held, without a pledge, a payment in progress or a void on its way"
+        if state.share == ShareStatus.PLEDGED and state.order not in PLEDGEABLE:
+            return "The share is pledged, and its order no longer waits"
+        if state.share == ShareStatus.PLEDGED and not any(map(_is_held, state.payments)):
+            return "The share is pledged, and no card is held for it"
+        return _problem_at_rest(state, charged) if is_last else ""
+
+    def steps(self, state: State) -> Iterator[tuple[str, State]]:
+        """Yield each step that is possible now."""
+        return steps_of(self.moves(state))
+
+    def moves(self, state: State) -> Moves:
+        """Yield each step that is possible now, with its name."""
+        is_open = is_waiting(state) and state.order == Status.CREATED and state.share == ShareStatus.OPEN
+        if is_open and state.cards and (not live_of(state) or self.without == Break.ABANDONED):
+            paying = move_share(state._replace(cards=state.cards - 1), ShareStatus.PAYING)
+            for card, said in CARDS.items():
+                after = paying._replace(payments=(*state.payments, Payment(card)))
+                yield Move(("pay", card), f"The mate pays with {said}.", after)
+        yield from pledge_moves.list_moves(state, self.without)
+        for index, payment in enumerate(state.payments):
+            yield from self._authorization(state, index, payment)
+            yield from _capture(state, index, payment)
+            yield from _void(state, index, payment)
+
+    def _authorization(self, state: State, index: int, payment: Payment) -> Moves:
+        card = _name(state, index)
+        if not payment.is_asked:
+            if payment.bank != "gone":
+                said = f"A process that slept records the answer about {card} again."
+                yield Move(("hear", str(index)), said, state)
+            return
+        if not payment.bank:
+            bank = "declined" if payment.card == "declined" else "held"
+            said = f"The authorization arrives: {card} is {bank}."
+            yield Move(("arrive", str(index)), said, put(state, index, payment._replace(bank=bank)))
+        if payment.bank:
+            said = f"The answer about {card} is recorded."
+            yield Move(("hear", str(index)), said, self._hear(state, index, payment))
+        if not payment.is_abandoned and state.share == ShareStatus.PAYING:
+            said = f"The bank is silent for a minute, and {card} is given up."
+            mark = payment._replace(is_abandoned=self.without != Break.ABANDONED)
+            after = put(state, index, mark)
+            opened = move_share(after, ShareStatus.OPEN) if not mark.is_abandoned else reopen(after)
+            yield Move(("silent", str(index)), said, opened)
+        elif payment.is_abandoned and not payment.bank:
+            said = f"A day later, the bank has no authorization of {card}."
+            gone = payment._replace(status="declined", is_asked=False, bank="gone")
+            yield Move(("never", str(index)), said, reopen(put(state, index, gone)))
+
+    def _hear(self, state: State, index: int, payment: Payment) -> State:
+        """Record the answer to an authorization, after a second look at the share and the order."""
+        status = "authorized" if payment.bank == "held" else "declined"
+        ended = payment._replace(is_asked=False, status=status)
+        after = put(state, index, ended)
+        if status == "declined":
+            return reopen(after)
+        if state.is_deleted:
+            return after
+        is_unwanted = (
+            payment.is_abandoned or state.share != ShareStatus.PAYING or payment.card == state.leads_card
+        )
+        has_ended = not (is_waiting(state) or state.order == Status.CAPTURED)
+        if self.without != Break.SECOND_LOOK and (is_unwanted or has_ended):
+            return reopen(give_up(after, index))
+        if self.without == Break.SECOND_LOOK or state.order in PLEDGEABLE:
+            return move_share(after, ShareStatus.PLEDGED)
+        return put(state, index, ended._replace(capture="planned"))
+
+
+def _capture(state: State, index: int, payment: Payment) -> Moves:
+    card = _name(state, index)
+    if payment.capture == "planned" and payment.bank == "held":
+        taken = put(state, index, payment._replace(capture="sent", bank="captured"))
+        yield Move(("take", str(index)), f"The capture arrives: {card} is charged.", taken)
+        gone = put(state, index, payment._replace(capture="sent", bank="released"))
+        yield Move(("refuse", str(index)), f"The bank releases {card}, and refuses the capture.", gone)
+    elif payment.capture == "sent":
+        ended = payment._replace(capture="ended")
+        said = f"The answer to the capture of {card} is recorded."
+        if payment.bank == "captured":
+            captured = put(state, index, ended._replace(status="captured"))
+            after = move_share(captured, ShareStatus.PAID) if state.share == ShareStatus.PAYING else captured
+        else:
+            after = put(state, index, ended)
+            after = reopen(give_up(after, index)) if state.share == ShareStatus.PAYING else after
+        yield Move(("taken", str(index)), said, after)
+
+
+def _void(state: State, index: int, payment: Payment) -> Moves:
+    card = _name(state, index)
+    if payment.void == "planned" and not payment.is_asked:
+        gone = put(state, index, payment._replace(void="sent", bank="released"))
+        yield Move(("void", str(index)), f"The void of {card} arrives.", gone)
+    elif payment.void == "sent":
+        ended = put(state, index, payment._replace(void="ended", status="voided"))
+        said = f"The answer to the void of {card} is recorded."
+        if state.share == ShareStatus.PLEDGED and not live_of(ended):
+            ended = move_share(ended, ShareStatus.OPEN)
+        yield Move(("voided", str(index)), said, reopen(ended))
+
+
+def _name(state: State, index: int) -> str:
+    return ("the card", "the second card")[index]
+
+
+def _is_held(payment: Payment) -> bool:
+    return payment.status == "authorized" and not payment.is_abandoned
+
+
+def _has_reason(state: State, payment: Payment) -> bool:
+    """Return whether a card is not held, or has a reason to be held."""
+    is_pledge = state.share == ShareStatus.PLEDGED and _is_held(payment)
+    is_moving = payment.is_asked or payment.capture in OPEN or payment.void in OPEN
+    return payment.bank != "held" or is_pledge or is_moving
+
+
+def _problem_at_rest(state: State, charged: int) -> str:
+    """Return the invariant that a last state breaks, or ""."""
+    if state.order in PLEDGEABLE or state.share in (ShareStatus.PLEDGED, ShareStatus.PAYING):
+        return "No step is left, and the order or the share waits"
+    if any(payment.bank == "held" for payment in state.payments):
+        return "No step is left, and the mate's card is held"
+    return "The share and the bank disagree" if bool(charged) != (state.share == ShareStatus.PAID) else ""
+
+
+def _variant(without: Break, rule: str) -> Variant:
+    return Variant(Pledge(without), Pledge(), without, rule)
+
+
+PROTOCOL = Protocol(
+    title="A pledge",
+    summary="A mate's card is held for a share before the lead pays "
+    "([decision 0060](decisions/0060-a-pledge-is-a-share-whose-card-is-held.md)). The mate, the lead, the merchant and "
+    "time can end the pledge, also while the bank has not answered yet.",
+    code=(
+        "checkout/pledges.py",
+        "checkout/share_outcomes.py",
+        "checkout/mate_shares.py",
+        "checkout/given_up_cards.py",
+        "checkout/expiry.py",
+        "checkout/states.py",
+    ),
+    drawing="""
+  open ── the mate's card is asked ──► paying ── held ──► pledged ── the order is captured ──► paying ──► paid
+   ▲                                     │                   │
+   │                                     │                   ├── withdrawn, changed, the lead's own card:
+   ├────── declined, or given up ────────┤                   │   void the hold, open the share
+   │                                     │                   └── kept by the lead, replaced, the order ends:
+   │                                     │                       void the hold, cancel the share
+   │                                     │
+   │                        the answer comes after the end of the order or of the share:
+   │                                     │
+   └── the order still waits ────────────┴──► void the hold ── the order has ended ──► cancelled
+""",
+    invariants=(
+        "A mate's card is held only for a pledge or a payment in progress, or while a void is on its way.",
+        "A pledged share has a card that is held, and an order that waits.",
+        "A mate is charged at most once, and only after the order was captured.",
+        "At rest, no card is held, and a share is paid exactly if its mate was charged.",
+        "The order and the share make only moves that the tables of states allow.",
+    ),
+    design=Pledge(),
+    variants=(
+        _variant(Break.SECOND_LOOK, "The answer is recorded after a second look at the order and the share."),
+        _variant(Break.RELEASE, "The end of the order plans a void of each pledge's hold."),
+        _variant(Break.KEPT_ROW, "A replaced share is cancelled, and its card is given up."),
+        _variant(Break.WAIT, "A pledge is captured only after the order's own capture."),
+        _variant(
+            Break.ABANDONED,
+            "A card that was given up is marked, and its hold is released if the bank reports it.",
+        ),
+    ),
+)

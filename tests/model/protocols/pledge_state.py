@@ -1,0 +1,120 @@
+"""The state of the model of a pledge, and its changes under the checkout's lock."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from checkout import states
+from checkout.states import ShareStatus, Status
+from tests.model.protocols.moves import Move
+
+
+class Break(StrEnum):
+    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+
+    SECOND_LOOK = (
+        "the answer to an authorization is recorded without a second look at the order and the share"
+    )
+    RELEASE = "the end of the order releases no hold"
+    KEPT_ROW = "a share that a newer split replaces is deleted"
+    WAIT = "a pledge is captured as soon as the lead's card is held"
+    ABANDONED = "a card that was given up for another card is not marked"
+
+
+class Payment(NamedTuple):
+    """A card that pays for the share. `is_asked` is true until the answer to its authorization is recorded.
+
+    status: as in our database. bank: "", held, declined, captured, released, gone (it never arrived). capture and
+    void: "", planned, sent, ended.
+    """
+
+    card: str  # good, declined, leads
+    status: str = "authorizing"
+    is_asked: bool = True
+    is_abandoned: bool = False
+    bank: str = ""
+    capture: str = ""
+    void: str = ""
+
+
+class State(NamedTuple):
+    """The order, the lead's card, the share, and the mate's cards."""
+
+    order: Status = Status.CREATED
+    is_lead_asked: bool = False  # the lead's card is being authorized
+    share: ShareStatus = ShareStatus.OPEN
+    is_replaced: bool = False
+    is_deleted: bool = False  # only without KEPT_ROW
+    payments: tuple[Payment, ...] = ()
+    cards: int = 2  # how many cards the mate can still enter
+    changes: int = 1  # how often the lead can still change the split
+    is_stopped: bool = False  # an operator has stopped the merchant
+    fault: str = ""
+
+    @property
+    def leads_card(self) -> str:
+        """The lead's card, once it is known."""
+        return "leads" if self.order in (Status.AUTHORIZED, Status.CAPTURED) else ""
+
+
+Moves = Iterator[Move[State]]
+
+
+def move_share(state: State, to: ShareStatus) -> State:
+    """Move the share, if the table of states allows it. Otherwise, the state has a fault."""
+    try:
+        states.check_share_move(state.share, to)
+    except states.MoveRefused as refused:
+        return state._replace(fault=str(refused).removesuffix("."))
+    return state._replace(share=to)
+
+
+def move_order(state: State, to: Status) -> State:
+    """Move the order, if the table of states allows it. Otherwise, the state has a fault."""
+    try:
+        states.check_move(state.order, to)
+    except states.MoveRefused as refused:
+        return state._replace(fault=str(refused).removesuffix("."))
+    return state._replace(order=to)
+
+
+def is_waiting(state: State) -> bool:
+    """Return whether the order can have pledges."""
+    return state.order in states.PLEDGEABLE and not state.is_stopped
+
+
+def is_live(payment: Payment) -> bool:
+    """Return whether a payment can still hold or take money for the share."""
+    return payment.status in ("authorizing", "authorized", "captured") and not payment.is_abandoned
+
+
+def live_of(state: State) -> list[int]:
+    """Return the places of the live payments."""
+    return [index for index, payment in enumerate(state.payments) if is_live(payment)]
+
+
+def put(state: State, index: int, payment: Payment) -> State:
+    """Return the state with another payment at a place."""
+    return state._replace(payments=(*state.payments[:index], payment, *state.payments[index + 1 :]))
+
+
+def give_up(state: State, index: int) -> State:
+    """Give up a card, and plan the release of its hold, unless a void is planned already."""
+    payment = state.payments[index]
+    return put(state, index, payment._replace(is_abandoned=True, void=payment.void or "planned"))
+
+
+def release(state: State) -> State:
+    """Give up the live payment of a pledge."""
+    for index in live_of(state):
+        state = give_up(state, index)
+    return state
+
+
+def reopen(state: State) -> State:
+    """Open a share that no card is paying any more, and cancel it if the order has ended."""
+    if state.share != ShareStatus.PAYING or live_of(state):
+        return state
+    opened = move_share(state, ShareStatus.OPEN)
+    has_ended = state.order in (Status.VOIDED, Status.EXPIRED)
+    return move_share(opened, ShareStatus.CANCELLED) if has_ended else opened

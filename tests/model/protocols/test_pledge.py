@@ -1,0 +1,238 @@
+"""A pledge: runs of the model are taken with the real verbs, the real pump and the sandbox bank."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from checkout import authorizations, cancellations, captures, expiry, given_up_cards, mate_shares, outcomes
+from checkout.group import pledging
+from checkout.models import Checkout, PaymentRequest
+from checkout.split.share_rows import Share
+from payments import open_operations, operation_queue, operations, operator_stops
+from payments.models import Operation, Payment
+from payments.provider import CardUse, Outcome, Verdict, current_provider
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Charge
+from tests import factories, mates, outages
+from tests.factories import CAUSE, CustomerFactory
+from tests.model.protocols import pledge_state
+from tests.model.protocols.moves import Move
+from tests.model.protocols.pledge import Pledge
+from tests.model.protocols.pledge_state import State
+from tests.model.protocols.replay import World, replay
+
+LEADS = "4242424242424242"
+NUMBERS = {"good": mates.FINNS, "declined": "4000000000000002", "leads": LEADS}
+CALL_SECONDS = 5.0
+# What the bank's charge is called in the model.
+BANK = {"held": "held", "declined": "declined", "captured": "captured", "voided": "released"}
+
+
+class Pledging(World[State]):
+    """An unpaid order of £90.00, whose lead asks Finn for £20.00 and gets everyone in first."""
+
+    def __init__(self, order: Checkout) -> None:
+        self.order, self.lead, self.mate = order, CustomerFactory.create(), CustomerFactory.create()
+        mate_shares.make_lead(order.pk, self.lead)
+        self.name = "Finn"
+        self._split(Share(2000, self.name))
+        self.share: UUID = order.payment_requests.get().pk
+
+    def _split(self, share: Share) -> None:
+        mate_shares.split(self.order.pk, [share], lead=self.lead.pk, everyone_first=True)
+
+    def kind(self, move: Move[State], before: State) -> Hashable:
+        """Distinguish steps by the statuses, and by the card that they are about."""
+        payment = before.payments[int(move.act[1])] if move.act[1:] and move.act[1].isdigit() else None
+        return before.order, before.share, before.is_replaced, payment
+
+    def take(self, move: Move[State], before: State) -> None:
+        operator_stops.reread_stops()
+        act, *rest = move.act
+        if act in self.of_order:
+            self.of_order[act](self)
+        elif act == "pay":
+            outages.break_down("authorize", "down")
+            mates.pay(PaymentRequest.objects.get(pk=self.share), NUMBERS[rest[0]], self.mate)
+        else:
+            self.of_card[act](self, self._payments()[int(rest[0])])
+
+    def _payments(self) -> list[Payment]:
+        return list(Payment.objects.filter(subject=self.share).order_by("created_at"))
+
+    def withdraw(self) -> None:
+        pledging.withdraw(self.share, mate=self.mate.pk)
+
+    def keep(self) -> None:
+        mate_shares.cancel(self.share)
+
+    def replace(self) -> None:
+        self._split(Share(1500, "Bob"))
+
+    def change(self) -> None:
+        self._split(Share(2100, self.name))
+
+    def rename(self) -> None:
+        self.name = f"{self.name}n"
+        amount = PaymentRequest.every.get(pk=self.share).amount
+        self._split(Share(amount, self.name))
+
+    def stop(self) -> None:
+        factories.stop(self.order.merchant)
+
+    def end_pledges_of_stopped(self) -> None:
+        assert pledging.orders_of_stopped_merchants() == [(self.order.merchant_id, self.order.pk)]
+        pledging.end_of_stopped_merchant(self.order.pk)
+
+    def lead_pays(self) -> None:
+        outages.break_down("authorize", "down")
+        card = CardUse(bank.tokenise(subject=self.order.pk, number=LEADS))
+        authorizations.authorize(self.order.pk, card=card, lead=self.lead, cause=CAUSE)
+
+    def lead_is_held(self) -> None:
+        self._arrive(self._leads_operation())
+        self._finish(self._leads_operation())
+
+    def lead_is_declined(self) -> None:
+        declined = Outcome(Verdict.DECLINED, reason="declined")
+        factories.record(self._leads_operation(), declined)
+
+    def _leads_operation(self) -> Operation:
+        found = open_operations.open_operation(self.order.pk)
+        assert found is not None
+        return found
+
+    def capture_order(self) -> None:
+        captures.capture(self.order.merchant, self.order.pk, cause=CAUSE)
+
+    def cancel(self) -> None:
+        cancellations.cancel(self.order.merchant, self.order.pk, cause=CAUSE)
+
+    def end_late(self) -> None:
+        self.order.refresh_from_db()
+        factories.make_late(self.order)
+        expiry.expire_one_if_due(self.order.pk)
+
+    of_order: dict[str, Callable[["Pledging"], None]] = {
+        "withdraw": withdraw,
+        "keep": keep,
+        "replace": replace,
+        "change": change,
+        "rename": rename,
+        "stop": stop,
+        "stopped": end_pledges_of_stopped,
+        "lead": lead_pays,
+        "held": lead_is_held,
+        "declined": lead_is_declined,
+        "capture": capture_order,
+        "cancel": cancel,
+        "lapse": end_late,
+        "expire": end_late,
+    }
+
+    def arrive(self, payment: Payment) -> None:
+        self._arrive(_operation(payment, "authorize"))
+
+    def _arrive(self, operation: Operation) -> None:
+        """Let an authorization arrive at the bank, whose answer is lost."""
+        card = CardUse(operation.payment.card_token, operation.payment.return_url)
+        current_provider().authorize(operation, card, CALL_SECONDS)
+
+    def hear(self, payment: Payment) -> None:
+        operation = _operation(payment, "authorize")
+        if operation.ended_at is None:
+            self._finish(operation)
+        else:
+            outcome = operations.look_up(operation)
+            recorded = outcomes.record_outcome(self.order.pk, operation.pk, outcome, lease=None)
+            assert not recorded.is_kept
+
+    def silent(self, payment: Payment) -> None:
+        outages.pass_time(_operation(payment, "authorize"), minutes=1)
+        given_up_cards.allow_another_card(self.order.pk, self.share)
+
+    def never(self, payment: Payment) -> None:
+        outages.pass_time(_operation(payment, "authorize"), hours=24)
+        self._finish(_operation(payment, "authorize"))
+
+    def capture(self, payment: Payment) -> None:
+        current_provider().capture(self._claim(_operation(payment, "capture")), CALL_SECONDS)
+
+    def refuse(self, payment: Payment) -> None:
+        Charge.objects.filter(payment=payment.pk).update(state="voided")
+        self.capture(payment)
+
+    def end_capture(self, payment: Payment) -> None:
+        self._finish(_operation(payment, "capture"))
+
+    def void(self, payment: Payment) -> None:
+        current_provider().void(self._claim(_operation(payment, "void")), CALL_SECONDS)
+
+    def end_void(self, payment: Payment) -> None:
+        self._finish(_operation(payment, "void"))
+
+    of_card: dict[str, Callable[["Pledging", Payment], None]] = {
+        "arrive": arrive,
+        "hear": hear,
+        "silent": silent,
+        "never": never,
+        "take": capture,
+        "refuse": refuse,
+        "taken": end_capture,
+        "void": void,
+        "voided": end_void,
+    }
+
+    def _claim(self, operation: Operation) -> Operation:
+        Operation.objects.filter(pk=operation.pk).update(next_attempt_at=mates.LONG_AGO)
+        (claimed,) = operation_queue.claim(limit=1, operation_uuid=operation.pk)
+        return claimed
+
+    def _finish(self, operation: Operation) -> None:
+        Operation.objects.filter(pk=operation.pk).update(next_attempt_at=mates.LONG_AGO)
+        mates.finish(operation)
+
+    def seen(self, expected: State) -> Any:
+        self.order.refresh_from_db()
+        share = PaymentRequest.every.get(pk=self.share)
+        is_lead_asked = open_operations.open_operation(self.order.pk) is not None
+        cards = [_seen_card(payment) for payment in self._payments()]
+        return self.order.status, is_lead_asked, share.status, share.replaced_at is not None, cards
+
+    def shown(self, state: State) -> Any:
+        cards = [
+            payment._replace(card="", bank=payment.bank.replace("gone", "")) for payment in state.payments
+        ]
+        return state.order, state.is_lead_asked, state.share, state.is_replaced, cards
+
+
+def _operation(payment: Payment, kind: str) -> Operation:
+    return Operation.objects.select_related("payment").get(payment=payment, kind=kind)
+
+
+def _seen_card(payment: Payment) -> pledge_state.Payment:
+    charge = Charge.objects.filter(payment=payment.pk).first()
+    stages = {row.kind: _stage(row) for row in payment.operations.all()}
+    return pledge_state.Payment(
+        card="",
+        status=payment.status,
+        is_asked=stages["authorize"] != "ended",
+        is_abandoned=payment.abandoned_at is not None,
+        bank=BANK[charge.state] if charge else "",
+        capture=stages.get("capture", ""),
+        void=stages.get("void", ""),
+    )
+
+
+def _stage(operation: Operation) -> str:
+    if operation.ended_at is not None:
+        return "ended"
+    return "planned" if operation.state == Operation.State.PLANNED else "sent"
+
+
+@pytest.mark.django_db
+def test_steps_of_each_kind_are_steps_of_the_code(unpaid: Checkout) -> None:
+    taken = replay(Pledge(), Pledging(unpaid))
+    assert taken == {"pay", *Pledging.of_order, *Pledging.of_card}
