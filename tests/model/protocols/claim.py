@@ -1,7 +1,7 @@
 """A model of the claim of deliveries: two workers, and two deliveries to one endpoint, whose cap is one request.
 
-Time passes in ticks of 15 s. A worker that is awake ends its attempt within ATTEMPT ticks and records the outcome
-before the next tick. A worker that sleeps does neither. The number of an attempt is also the token of its lease.
+Time passes in ticks of 15 s. A worker that is awake ends its attempt within ATTEMPT ticks. It can record the outcome
+later, because PostgreSQL can be down. The number of an attempt is also the token of its lease.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """A worker and its attempt. phase: "", counted, locked, claimed, sent, answered."""
+    """A worker and its attempt. phase: "", counted, locked, sending, answered."""
 
     phase: str = ""
     seen: int = 0  # requests in flight, as an earlier statement counted them
@@ -72,7 +72,6 @@ class State(NamedTuple):
 
 
 Moves = Iterator[Move[State]]
-IN_FLIGHT = ("claimed", "sent")
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Claim:
         if sum(row.left is not None for row in state.rows) > CAP:
             return f"More than {CAP} request is in flight at the endpoint"
         for index, name in enumerate(ROWS):
-            sending = [each for each in state.workers if each.phase in IN_FLIGHT and each.row == index]
+            sending = [each for each in state.workers if each.phase == "sending" and each.row == index]
             if len(sending) > 1 and not any(each.has_overslept for each in sending):
                 return f"Two attempts of {name} are in flight, and no worker has slept"
             if is_last and state.rows[index].status == "pending":
@@ -145,7 +144,7 @@ class Claim:
         for row in due:
             number = state.rows[row].attempts + 1
             leased = state.rows[row]._replace(attempts=number, left=self._times[0])
-            after = _put(state, index, Worker("claimed", row=row, number=number))
+            after = _put(state, index, Worker("sending", row=row, number=number))
             is_late_start = row == 0 and state.event != "current"
             fault = "An attempt starts although the event is over" if is_late_start else ""
             said = f"{NAMES[index]} claims {ROWS[row]}: attempt {number}."
@@ -161,13 +160,10 @@ class Claim:
 
     def _attempt(self, state: State, index: int, worker: Worker) -> Moves:
         name, row = NAMES[index], ROWS[worker.row]
-        if worker.phase == "claimed":
-            sent = worker._replace(phase="sent")
-            yield Move(("send", str(index)), f"{name} sends {row}.", _put(state, index, sent))
-        elif worker.phase == "sent":
+        if worker.phase == "sending":
             for answer in ANSWERS:
-                answered = worker._replace(phase="answered", answer=answer)
-                said = f"The endpoint answers {name} with {answer}."
+                answered = Worker("answered", row=worker.row, number=worker.number, answer=answer)
+                said = f"{name} sends {row}. The endpoint answers {answer}."
                 yield Move(("answer", str(index)), said, _put(state, index, answered))
         elif worker.phase == "answered":
             after = self._record(state, worker.row, worker.number, worker.answer)
@@ -213,10 +209,12 @@ class Claim:
             yield Move(("obsolete",), "The sweep parks delivery 1: its hold is over.", _set(state, 0, parked))
 
     def _tick(self, state: State) -> Moves:
-        """Let a tick pass, unless a worker that is awake must end or record its attempt first."""
+        """Let a tick pass, unless a worker that is awake must end its claim or its attempt first."""
         longest = self._times[1]
-        busy = [each for each in state.workers if each.phase and not each.is_asleep]
-        if any(each.phase not in IN_FLIGHT or each.age >= longest for each in busy):
+        awake = [each for each in state.workers if not each.is_asleep]
+        if any(each.phase in ("counted", "locked") for each in awake):
+            return
+        if any(each.phase == "sending" and each.age >= longest for each in awake):
             return
         if not any(row.left for row in state.rows):
             return
@@ -227,7 +225,7 @@ class Claim:
 
 def _older(worker: Worker, row: Row) -> Worker:
     """Return a worker a tick later. It has overslept if its lease is over."""
-    if worker.phase not in (*IN_FLIGHT, "answered"):
+    if worker.phase != "sending":
         return worker
     is_over = row.attempts != worker.number or not row.left
     age = min(worker.age + 1, LEASE)
@@ -239,7 +237,7 @@ def _trouble(state: State, index: int, worker: Worker) -> Moves:
     if state.deaths:
         died = _put(state, index, Worker())._replace(deaths=state.deaths - 1)
         yield Move(("die", str(index)), f"{NAMES[index]} dies. Another takes its place.", died)
-    if state.sleeps and worker.phase != "counted":
+    if state.sleeps and worker.phase in ("locked", "sending"):
         asleep = _put(state, index, worker._replace(is_asleep=True))._replace(sleeps=state.sleeps - 1)
         yield Move(("sleep", str(index)), f"{NAMES[index]} falls asleep.", asleep)
 

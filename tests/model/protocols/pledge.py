@@ -28,7 +28,14 @@ from tests.model.protocols.protocol import Protocol
 from tests.model.variants import Variant
 
 OPEN = ("planned", "sent")
-CARDS = {"good": "a card", "declined": "a card without money", "leads": "the card with which the lead pays"}
+CARDS = {
+    "good": "a card",
+    "declined": "a card without money",
+    "leads": "the card with which the lead pays",
+    "challenged": "a card whose bank asks for a confirmation",
+}
+# The bank's state after an authorization, if it does not hold the card at once.
+AFTER_ARRIVAL = {"declined": "declined", "challenged": "challenged"}
 
 
 @dataclass(frozen=True)
@@ -79,34 +86,49 @@ class Pledge:
             yield from _void(state, index, payment)
 
     def _authorization(self, state: State, index: int, payment: Payment) -> Moves:
-        card = _name(state, index)
-        if not payment.is_asked:
-            if payment.bank != "gone":
-                said = f"A process that slept records the answer about {card} again."
-                yield Move(("hear", str(index)), said, state)
-            return
-        if not payment.bank:
-            bank = "declined" if payment.card == "declined" else "held"
-            said = f"The authorization arrives: {card} is {bank}."
-            yield Move(("arrive", str(index)), said, put(state, index, payment._replace(bank=bank)))
-        if payment.bank:
-            said = f"The answer about {card} is recorded."
-            yield Move(("hear", str(index)), said, self._hear(state, index, payment))
-        if not payment.is_abandoned and state.share == ShareStatus.PAYING:
+        card, at = _name(state, index), str(index)
+        if not payment.bank and payment.is_asked:
+            bank = AFTER_ARRIVAL.get(payment.card, "held")
+            arrived = put(state, index, payment._replace(bank=bank))
+            yield Move(("arrive", at), f"The authorization arrives: {card} is {bank}.", arrived)
+        if payment.bank == "challenged":
+            confirmed = put(state, index, payment._replace(bank="held"))
+            yield Move(("confirm", at), f"The mate confirms, and {card} is held.", confirmed)
+        if payment.bank and payment.bank != "gone":
+            said = f"The answer about {card} is recorded{'' if payment.is_asked else ' again'}."
+            yield Move(("hear", at), said, self._hear(state, index, payment))
+        yield from self._give_up(state, index, payment)
+
+    def _give_up(self, state: State, index: int, payment: Payment) -> Moves:
+        """Give up a card whose bank is silent, or whose payer has not confirmed."""
+        card, at = _name(state, index), str(index)
+        is_waiting_for = not payment.is_abandoned and state.share == ShareStatus.PAYING
+        if payment.is_challenged:
+            ended = payment._replace(is_asked=False, is_challenged=False, status="declined", void="planned")
+            said = f"The mate has not confirmed in time, or takes another card: {card} is given up."
+            yield Move(("end_challenge", at), said, reopen(put(state, index, ended)))
+        elif payment.is_asked and is_waiting_for:
             said = f"The bank is silent for a minute, and {card} is given up."
             mark = payment._replace(is_abandoned=self.without != Break.ABANDONED)
             after = put(state, index, mark)
             opened = move_share(after, ShareStatus.OPEN) if not mark.is_abandoned else reopen(after)
-            yield Move(("silent", str(index)), said, opened)
-        elif payment.is_abandoned and not payment.bank:
+            yield Move(("silent", at), said, opened)
+        elif payment.is_asked and not payment.bank:
             said = f"A day later, the bank has no authorization of {card}."
             gone = payment._replace(status="declined", is_asked=False, bank="gone")
-            yield Move(("never", str(index)), said, reopen(put(state, index, gone)))
+            yield Move(("never", at), said, reopen(put(state, index, gone)))
 
     def _hear(self, state: State, index: int, payment: Payment) -> State:
-        """Record the answer to an authorization, after a second look at the share and the order."""
+        """Record the answer to an authorization, after a second look at the share and the order.
+
+        A late answer to an authorization that has ended changes no row.
+        """
+        if not payment.is_asked:
+            return state
+        if payment.bank == "challenged":
+            return put(state, index, payment._replace(is_challenged=True))
         status = "authorized" if payment.bank == "held" else "declined"
-        ended = payment._replace(is_asked=False, status=status)
+        ended = payment._replace(is_asked=False, is_challenged=False, status=status)
         after = put(state, index, ended)
         if status == "declined":
             return reopen(after)

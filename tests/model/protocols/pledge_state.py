@@ -22,15 +22,16 @@ class Break(StrEnum):
 
 
 class Payment(NamedTuple):
-    """A card that pays for the share. `is_asked` is true until the answer to its authorization is recorded.
+    """A card that pays for the share. `is_asked` is true until the outcome of its authorization is recorded.
 
-    status: as in our database. bank: "", held, declined, captured, released, gone (it never arrived). capture and
-    void: "", planned, sent, ended.
+    status: as in our database. bank: "", challenged (it waits for the mate's confirmation), held, declined, captured,
+    released, gone (the authorization never arrived). capture and void: "", planned, sent, ended.
     """
 
-    card: str  # good, declined, leads
+    card: str  # good, declined, leads, challenged
     status: str = "authorizing"
     is_asked: bool = True
+    is_challenged: bool = False  # the service knows that the bank waits for the mate's confirmation
     is_abandoned: bool = False
     bank: str = ""
     capture: str = ""

@@ -27,6 +27,7 @@ from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subsc
 OTHERS = delivery.PER_HUNG_URGENT - claim.CAP
 EARLIER = retries.SCHEDULES[EventType.AUTHORIZED].attempts - claim.SCHEDULE.attempts
 SLOTS = 10
+WINDOW = timedelta(seconds=120)
 
 
 def set_due(ids: list[Any], *, is_due: bool = True) -> None:
@@ -37,7 +38,7 @@ def set_due(ids: list[Any], *, is_due: bool = True) -> None:
 class Claiming(World[State]):
     """An endpoint with two due deliveries. `leases` maps a delivery and an attempt to its lease token."""
 
-    outside = frozenset({"lock", "leave", "send", "answer", "die", "sleep", "wake"})
+    outside = frozenset({"lock", "leave", "answer", "die", "sleep", "wake"})
 
     def __init__(self) -> None:
         self.subscription: Subscription = subscribe()
@@ -61,7 +62,7 @@ class Claiming(World[State]):
             EventType.AUTHORIZED,
             {},
             at=now,
-            valid_until=now + timedelta(seconds=120),
+            valid_until=now + WINDOW,
             checkout_uuid=self.checkout if is_first else uuid7(),
         )
         return event.deliveries.get().pk
@@ -79,6 +80,7 @@ class Claiming(World[State]):
         return changed, before.event
 
     def take(self, move: Move[State], before: State) -> None:
+        self._set_clocks(before)
         act, *rest = move.act
         match act:
             case "lease":
@@ -103,6 +105,20 @@ class Claiming(World[State]):
                 outbox.supersede_all({self.checkout: clock.now()})
             case _:
                 raise AssertionError(act)
+
+    def _set_clocks(self, before: State) -> None:
+        """Give each lease and window the time that is left in the model, however long the test has taken."""
+        now = clock.now()
+        for pk, row in zip(self.ids, before.rows, strict=True):
+            left = timedelta(seconds=claim.TICK * row.left) if row.left else timedelta(seconds=-1)
+            Delivery.objects.filter(pk=pk, lease_token__isnull=False).update(lease_until=now + left)
+        current = Event.objects.filter(deliveries__in=self.ids)
+        if before.event == "late":
+            current = current.exclude(checkout_uuid=self.checkout)
+        Delivery.objects.filter(event__in=current, status="pending").update(valid_until=now + WINDOW)
+        Event.objects.filter(pk__in=list(current.values_list("pk", flat=True))).update(
+            valid_until=now + WINDOW
+        )
 
     def _lease(self, pk: Any, row: str, number: str) -> None:
         set_due(self.ids, is_due=False)

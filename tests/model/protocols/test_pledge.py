@@ -1,15 +1,19 @@
 """A pledge: runs of the model are taken with the real verbs, the real pump and the sandbox bank."""
 
 from collections.abc import Callable, Hashable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 
 from checkout import authorizations, cancellations, captures, expiry, given_up_cards, mate_shares, outcomes
 from checkout.group import pledging
 from checkout.models import Checkout, PaymentRequest
 from checkout.split.share_rows import Share
+from checkout.states import Status
+from config.lib import clock
 from payments import open_operations, operation_queue, operations, operator_stops
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict, current_provider
@@ -24,10 +28,21 @@ from tests.model.protocols.pledge_state import State
 from tests.model.protocols.replay import World, replay
 
 LEADS = "4242424242424242"
-NUMBERS = {"good": mates.FINNS, "declined": "4000000000000002", "leads": LEADS}
+NUMBERS = {
+    "good": mates.FINNS,
+    "declined": "4000000000000002",
+    "leads": LEADS,
+    "challenged": mates.CHALLENGED,
+}
 CALL_SECONDS = 5.0
 # What the bank's charge is called in the model.
-BANK = {"held": "held", "declined": "declined", "captured": "captured", "voided": "released"}
+BANK = {
+    "challenged": "challenged",
+    "held": "held",
+    "declined": "declined",
+    "captured": "captured",
+    "voided": "released",
+}
 
 
 class Pledging(World[State]):
@@ -44,12 +59,21 @@ class Pledging(World[State]):
         mate_shares.split(self.order.pk, [share], lead=self.lead.pk, everyone_first=True)
 
     def kind(self, move: Move[State], before: State) -> Hashable:
-        """Distinguish steps by the statuses, and by the card that they are about."""
-        payment = before.payments[int(move.act[1])] if move.act[1:] and move.act[1].isdigit() else None
-        return before.order, before.share, before.is_replaced, payment
+        """Distinguish steps by the card that they are about, and most of them by the statuses too."""
+        act, *rest = move.act
+        is_about_card = act in self.of_card
+        places = [int(rest[0])] if is_about_card else pledge_state.live_of(before)
+        cards = [before.payments[place] for place in places]
+        is_repeated = act == "hear" and not cards[0].is_asked
+        is_of_bank = is_about_card and (is_repeated or act not in ("hear", "taken", "voided"))
+        return *cards, None if is_of_bank else (before.order, before.share, before.is_replaced)
 
     def take(self, move: Move[State], before: State) -> None:
         operator_stops.reread_stops()
+        # The test itself can take longer than the two minutes of a hold.
+        now = clock.now()
+        held = Checkout.objects.filter(pk=self.order.pk, status=Status.AUTHORIZED)
+        held.update(authorized_at=now, capture_before=now + settings.HOLD)
         act, *rest = move.act
         if act in self.of_order:
             self.of_order[act](self)
@@ -153,6 +177,21 @@ class Pledging(World[State]):
         outages.pass_time(_operation(payment, "authorize"), minutes=1)
         given_up_cards.allow_another_card(self.order.pk, self.share)
 
+    def confirm(self, payment: Payment) -> None:
+        bank.answer_challenge(key=_operation(payment, "authorize").pk, is_confirmed=True)
+
+    def end_challenge(self, payment: Payment) -> None:
+        """Let the mate take another card, or let the time to confirm end for a card that was given up."""
+        operation = _operation(payment, "authorize")
+        if open_operations.open_operation(self.share) == operation:
+            given_up_cards.allow_another_card(self.order.pk, self.share)
+            return
+        late = given_up_cards.CHALLENGE + timedelta(minutes=1)
+        outages.pass_time(operation, seconds=late.total_seconds())
+        assert given_up_cards.give_up_if_due(
+            self.order.pk, operation.pk, Verdict.NEEDS_ACTION, age=late, is_waited_for=False
+        )
+
     def never(self, payment: Payment) -> None:
         outages.pass_time(_operation(payment, "authorize"), hours=24)
         self._finish(_operation(payment, "authorize"))
@@ -177,6 +216,8 @@ class Pledging(World[State]):
         "arrive": arrive,
         "hear": hear,
         "silent": silent,
+        "confirm": confirm,
+        "end_challenge": end_challenge,
         "never": never,
         "take": capture,
         "refuse": refuse,
@@ -219,6 +260,7 @@ def _seen_card(payment: Payment) -> pledge_state.Payment:
         card="",
         status=payment.status,
         is_asked=stages["authorize"] != "ended",
+        is_challenged=payment.operations.filter(state=Operation.State.NEEDS_ACTION).exists(),
         is_abandoned=payment.abandoned_at is not None,
         bank=BANK[charge.state] if charge else "",
         capture=stages.get("capture", ""),
