@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
+from config.lib import clock
 from payments.models import Merchant
 from tests import factories
 from tests.model.protocols import rotation
@@ -80,7 +81,7 @@ class Rotating(World[State]):
     def seen(self, expected: State) -> Any:
         # A secret's time is compared in minutes, because the test itself takes some seconds.
         until = subscriptions.previous_secret_expiries(self.subscription)
-        now = subscriptions.clock.now()
+        now = clock.now()
         hours = [None, *(round((at - now).total_seconds() / 3600, 1) for at in until)]
         signing_now = subscriptions.signing_secrets(self.subscription, now)
         numbers = [self.secrets.index(secret) + 1 for secret in signing_now]
