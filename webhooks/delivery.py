@@ -104,7 +104,7 @@ class _LeasedDelivery(NamedTuple):
     valid_until: datetime | None
     is_superseded: bool
     is_unsubscribed: bool
-    is_elsewhere: bool  # the subscription was saved after the attempt started: its URL might have changed
+    is_elsewhere: bool  # the subscription changed after the attempt started: perhaps its URL or its secret
     is_approved: bool  # the address is approved for personal data
 
 
@@ -303,7 +303,8 @@ def _next_attempt_at(leased: _LeasedDelivery, result: Result, ended_at: datetime
         event_at=leased.event_at,
         ended_at=ended_at,
         valid_until=leased.valid_until,
-        http_status=result.http_status,
+        # An answer of an earlier address, or to an earlier secret, is retried as if there had been no answer.
+        http_status=None if leased.is_elsewhere else result.http_status,
     )
     if not leased.is_resent:
         return retries.next_attempt_at(attempted)
@@ -333,7 +334,7 @@ def _result_row(finished: _FinishedAttempt) -> dict[str, Any]:
 def _concerns_endpoint(row: _FinishedAttempt) -> bool:
     """Return whether the result counts for the health of the endpoint at its current address.
 
-    Failures on our own side and attempts at a previous address do not count.
+    Failures on our own side and attempts at a previous address, or with a previous secret, do not count.
     """
     return row.result.error_message not in health.ERRORS_NOT_OF_ENDPOINT and not row.leased.is_elsewhere
 

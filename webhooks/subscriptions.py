@@ -168,6 +168,8 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> RotatedSecre
         expires_at = now if revoke_previous else now + GRACE
         subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)
         secret = _create_secret(subscription)
+        # A receiver that knows only the new secret refuses an attempt in flight. That is not its last word.
+        Subscription.objects.filter(pk=subscription.pk).update(updated_at=now)
         ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
         newest = list(ended.values_list("pk", flat=True)[:MAX_EXPIRED_SECRETS])
         # Without this, repeated rotations would add rows without limit.

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from config.lib import clock
-from tests.webhooks.story import claim_one, emit, record, subscribe, superseded
-from webhooks import delivery, retries
+from tests.webhooks.story import claim_one, emit, record, register, subscribe, superseded
+from webhooks import delivery, retries, subscriptions
 from webhooks.models import Attempt, Delivery, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +50,22 @@ class TestRecord:
         record(claim_one(), 400, "HTTP 400", 3)
         due.refresh_from_db()
         assert (due.status, due.next_attempt_at) == ("parked", None)
+
+    @pytest.mark.rule("delivery.last_word")
+    @pytest.mark.parametrize("is_rotated", [True, False])
+    def test_authorized_is_retried_if_secret_or_address_has_changed_during_the_attempt(
+        self, is_rotated: bool
+    ) -> None:
+        subscription = subscribe()
+        due = emit(subscription, EventType.AUTHORIZED, valid_for=120)
+        claimed = claim_one()
+        if is_rotated:
+            subscriptions.rotate(subscription.merchant)
+        else:
+            register(subscription.merchant)
+        record(claimed, 400, "HTTP 400", 3)
+        due.refresh_from_db()
+        assert due.status == "pending" and due.next_attempt_at is not None
 
     def test_authorized_is_parked_when_no_start_is_left_in_its_window(self) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=4)
