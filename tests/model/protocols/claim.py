@@ -29,7 +29,7 @@ class Break(StrEnum):
 
     TOKEN = "an outcome is recorded without a look at the lease token"
     LOCK = "a worker claims without a lock on the endpoint"
-    SECOND_STATEMENT = "the statement that waits for the lock also counts the requests in flight"
+    SECOND_STATEMENT = "the statement that locks the endpoint also counts the requests in flight"
     LONG_LEASE = "the lease is shorter than the attempt"
     SUPERSEDED = "a failed attempt is repeated although its event was superseded"
     SWEEP = "a lease that has run out is not closed"
@@ -279,15 +279,15 @@ PROTOCOL = Protocol(
     ),
     drawing="""
   pending ── lock the endpoint ── count, lease for 30 s, new token ──► in flight, at most 15 s
-     ▲                                                                     │
-     │                                          answer, or a lease that has run out
-     │                                                                     │
+     ▲                                                                 │
+     │                                                 an answer, or the lease has run out
+     │                                                                 │
      │                                       does the delivery still have this token?
-     │                                          no: ignored │         yes  │
-     │                                                                     ├── 2xx ───────────► delivered
-     │                                                                     ├── superseded ────► superseded
-     └───────────── another attempt is left, and the answer is not final ──┤
-                                                                           └── else ──────────► parked
+     │                                       no: ignored │         yes │
+     │                                                                 ├── 2xx ─────────► delivered
+     │                                                                 ├── superseded ──► superseded
+     └──── another attempt is left, and the answer is not the last ────┤
+                                                                       └── else ────────► parked
 """,
     invariants=(
         "At the end, each delivery is delivered or parked, or its event was superseded.",
@@ -303,7 +303,8 @@ PROTOCOL = Protocol(
         ),
         _variant(Break.LOCK, "A worker claims at an endpoint only under the endpoint's advisory lock."),
         _variant(
-            Break.SECOND_STATEMENT, "A second statement counts, so that it sees all that the lock waited for."
+            Break.SECOND_STATEMENT,
+            "A second statement counts, and sees every lease that was committed before the lock.",
         ),
         _variant(
             Break.LONG_LEASE, "A lease takes 30 s, and an attempt takes at most 15 s, counted from the claim."

@@ -104,8 +104,9 @@ class Pledge:
         card, at = _name(state, index), str(index)
         is_waiting_for = not payment.is_abandoned and state.share == ShareStatus.PAYING
         if payment.is_challenged:
-            ended = payment._replace(is_asked=False, is_challenged=False, status="declined", void="planned")
-            said = f"The mate has not confirmed in time, or takes another card: {card} is given up."
+            void = "" if self.without == Break.CONFIRMED else "planned"
+            ended = payment._replace(is_asked=False, is_challenged=False, status="declined", void=void)
+            said = f"The time to confirm ends, or the mate takes another card: {card} is given up."
             yield Move(("end_challenge", at), said, reopen(put(state, index, ended)))
         elif payment.is_asked and is_waiting_for:
             said = f"The bank is silent for a minute, and {card} is given up."
@@ -219,16 +220,16 @@ PROTOCOL = Protocol(
         "checkout/states.py",
     ),
     drawing="""
-  open ── the mate's card is asked ──► paying ── held ──► pledged ── the order is captured ──► paying ──► paid
-   ▲                                     │                   │
-   │                                     │                   ├── withdrawn, changed, the lead's own card:
-   ├────── declined, or given up ────────┤                   │   void the hold, open the share
-   │                                     │                   └── kept by the lead, replaced, the order ends:
-   │                                     │                       void the hold, cancel the share
-   │                                     │
-   │                        the answer comes after the end of the order or of the share:
-   │                                     │
-   └── the order still waits ────────────┴──► void the hold ── the order has ended ──► cancelled
+  open ── a card is asked ──► paying ── held ──► pledged ── order captured ──► paying ──► paid
+   ▲                            │                  │                             │
+   ├───── declined, given up ───┘                  │                             │
+   ├───── void ◄─────────────── withdrawn, changed ┤           capture refused ──┤
+   │                                               │                             │
+   └───────────────────────────────────────────────│───────── void ◄─────────────┘
+                                                   │
+  cancelled ◄── void ◄── kept by the lead, replaced, or the order has ended
+
+  If the order or the share ends while a card is asked, the hold is voided once the bank answers.
 """,
     invariants=(
         "A mate's card is held only for a pledge or a payment in progress, or while a void is on its way.",
@@ -246,6 +247,10 @@ PROTOCOL = Protocol(
         _variant(
             Break.ABANDONED,
             "A card that was given up is marked, and its hold is released if the bank reports it.",
+        ),
+        _variant(
+            Break.CONFIRMED,
+            "A void ends the authorization at the bank, so that the mate can no longer confirm it.",
         ),
     ),
 )

@@ -19,6 +19,7 @@ class Break(StrEnum):
     KEPT_ROW = "a share that a newer split replaces is deleted"
     WAIT = "a pledge is captured as soon as the lead's card is held"
     ABANDONED = "a card that was given up for another card is not marked"
+    CONFIRMED = "a card that the mate has not confirmed in time gets no void"
 
 
 class Payment(NamedTuple):

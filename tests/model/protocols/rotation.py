@@ -26,7 +26,7 @@ class Break(StrEnum):
     THREE = "a repeated rotation ends the secret before the previous one"
     REFUSAL = "a rotation is not refused while three secrets sign"
     FRESH = "a delivery is signed with the secrets of its first attempt"
-    BOTH = "the receiver forgets the old secret in the moment in which it learns the new one"
+    BOTH = "the receiver forgets the old secret as soon as it learns the new one"
 
 
 class Secret(NamedTuple):
@@ -172,21 +172,21 @@ PROTOCOL = Protocol(
         "webhooks/signing.py",
     ),
     drawing="""
-  rotate ──► new secret ────────────────────────────────────────────────► signs until the next rotation
-               previous secret ─────────── two hours ──────────► ended
+  rotate ──► new secret ─────────────────────────────────────────► signs until the next rotation
+               previous secret ──────────── two hours ─────────► ended
                the one before it ── the rest of its two hours ──► ended
 
   three secrets sign: a further rotation is refused, until the oldest has ended
 
-  claim ──► the secrets that sign now ──► sent, at most 15 s later ──► verified if the receiver knows one of them
+  claim ──► signed with the secrets that sign now ──► sent within 15 s ──► verified,
+                                                      if the receiver knows one of them
 
-  receiver ── knows the old secret ── adds the new one ── a minute later, removes the old one ──►
+  receiver ── knows the old secret ── adds the new one ── a minute later, removes the old one
 """,
     invariants=(
         "The receiver verifies every delivery, if it adds the new secret before its own secret ends, and removes the "
         "old secret a minute after it has added the new one.",
         "A secret that has ended signs no delivery that is claimed after its end.",
-        "At most three secrets sign, and every secret that has not ended signs.",
     ),
     design=Rotation(),
     variants=(
