@@ -66,7 +66,10 @@ class Pledging(World[State]):
         cards = [before.payments[place] for place in places]
         is_repeated = act == "hear" and not cards[0].is_asked
         is_of_bank = is_about_card and (is_repeated or act not in ("hear", "taken", "voided"))
-        return *cards, None if is_of_bank else (before.order, before.share, before.is_replaced)
+        statuses = None if is_of_bank else (before.share, before.is_replaced, act == "voided" or before.order)
+        if not is_about_card:
+            return *((card.is_asked, card.card == "leads") for card in cards), statuses
+        return *map(_without_number, cards), statuses
 
     def take(self, move: Move[State], before: State) -> None:
         operator_stops.reread_stops()
@@ -247,6 +250,12 @@ class Pledging(World[State]):
             payment._replace(card="", bank=payment.bank.replace("gone", "")) for payment in state.payments
         ]
         return state.order, state.is_lead_asked, state.share, state.is_replaced, cards
+
+
+def _without_number(card: pledge_state.Payment) -> pledge_state.Payment:
+    """Return a card as it matters once the bank has decided: the lead's card or another."""
+    is_decided = card.bank not in ("", "challenged") and card.card != "leads"
+    return card._replace(card="") if is_decided else card
 
 
 def _operation(payment: Payment, kind: str) -> Operation:
