@@ -54,6 +54,7 @@ def record_outcome(
         checkout = Checkout.objects.locked(checkout_uuid)
         now = checkout.locked_at
         operation = operations.read_operation(operation_uuid)
+        outcome = _judge_answer(operation, outcome)
         old_statuses = (operation.state, checkout.status)
         is_kept = conclude_operation(checkout, operation, outcome, now=now, lease=lease)
         if is_kept and operation.state != old_statuses[0] and checkout.status == old_statuses[1]:
@@ -109,10 +110,26 @@ def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -
 
     The refusal `already_captured` is returned unchanged, because it proves that the capture happened.
     """
-    refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
-    if refused and is_fence(checkout, operation):
+    if _is_refusal(outcome) and outcome.reason != "already_captured" and is_fence(checkout, operation):
         return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
     return outcome
+
+
+def _judge_answer(operation: Operation, outcome: Outcome) -> Outcome:
+    """Return the provider's answer, or UNKNOWN if it is a refusal of only one of a capture's calls.
+
+    If a capture was sent more than once, another call can still take the money after a refusal that the
+    provider has not stored. `operation` must be read under the lock, because another process can have sent
+    it in the meantime. Rule doubt.refusal.
+    """
+    is_sent_again = operation.kind == Kind.CAPTURE and planning.was_sent_again(operation)
+    if _is_refusal(outcome) and is_sent_again and not outcome.reference:
+        return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
+    return outcome
+
+
+def _is_refusal(outcome: Outcome) -> bool:
+    return outcome.verdict in (Verdict.FAILED, Verdict.DECLINED)
 
 
 def is_fence(checkout: Checkout, operation: Operation) -> bool:

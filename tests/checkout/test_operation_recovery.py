@@ -10,18 +10,19 @@ from django.db import transaction
 
 from checkout import cancellations, operation_recovery, tasks
 from checkout.models import Checkout
+from checkout.states import OperationInProgress
 from config.lib import clock
 from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from payments import bulkheads, operations, provider
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox import bank, fault_injection
 from payments.providers.sandbox.models import Call
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
-from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, pump, seen
+from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, pass_time, pump, seen
 from tests.refusals import nothing_moves, refused
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
@@ -301,6 +302,27 @@ class TestARefusalOfARepeatedCall:
         break_down("authorize", "forgets_keys")
         pump()
         assert seen(unpaid) == ("authorized", "authorized", "held")
+
+    @pytest.mark.parametrize("is_late", [True, False])
+    def test_leaves_a_capture_in_doubt_because_the_first_call_can_still_arrive(
+        self, unpaid: Checkout, in_doubt: InDoubt, is_late: bool
+    ) -> None:
+        """The bank refuses the second call and does not store the refusal. The first call is still under way."""
+        capture = in_doubt("capture")
+        pass_time(capture, seconds=1)
+        break_down("capture", "not_accepted")
+        pump()
+        capture.refresh_from_db()
+        assert (capture.state, capture.reason) == ("unknown", "invalid_request")
+        with pytest.raises(OperationInProgress):
+            cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        if is_late:
+            unpaid.refresh_from_db()
+            make_late(unpaid)
+            pump()
+        bank.capture(key=capture.pk, payment=capture.payment_id)
+        pump()
+        assert seen(unpaid) == ("voided" if is_late else "captured",) * 3
 
     def test_leaves_the_operation_in_doubt_if_the_look_up_fails(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("refund", "done_then_reset")

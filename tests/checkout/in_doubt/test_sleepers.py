@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from checkout import captures, mate_shares, operation_recovery, refunds, states
+from checkout import cancellations, captures, mate_shares, operation_recovery, refunds, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import ledger_proof
 from config.lib import clock, failpoint
@@ -133,6 +133,31 @@ class TestAnOrder:
         operation_recovery.finish_operation(asleep)
         assert Operation.objects.get(kind="capture").state == "pending"
         assert not Operation.objects.filter(kind="void").exists()
+
+    @pytest.mark.rule("doubt.refusal")
+    def test_whose_capture_is_sent_again_while_a_process_slept_is_not_voided_over_it(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The merchant's call was refused and suspended. The pump then sent the capture under the same key."""
+        send_capture, sent = captures._send_capture, list[Operation]()
+
+        def slept(operation: Operation, deadline: Deadline) -> Outcome:
+            refusal = send_capture(operation, deadline)
+            pass_time(operation, seconds=10)
+            sent.append(claimed(operation))
+            assert operations.perform(sent[0], deadline=Deadline.after(8)).verdict == Verdict.SUCCEEDED
+            return refusal
+
+        break_down("capture", "not_accepted")
+        monkeypatch.setattr(captures, "_send_capture", slept)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(states.OperationInProgress):
+            cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        factories.record(sent[0], Outcome(Verdict.SUCCEEDED))
+        held.refresh_from_db()
+        assert (held.status, Charge.objects.get().state) == ("captured", "captured")
+        assert ledger_proof.find_breaches() == []
 
     def test_gets_no_call_from_a_process_that_slept_past_its_lease(self, lost_response: Operation) -> None:
         asleep = claimed(lost_response)
