@@ -1,0 +1,105 @@
+"""The state of the model of a hold: our rows, the provider, and two processes that can sleep."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from checkout import states
+from checkout.states import Status
+
+OPEN = ("in_flight", "unknown")
+UNFINISHED = ("planned", *OPEN)
+
+
+class HoldRule(StrEnum):
+    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+
+    FENCE = "after the deadline, a capture that the provider does not find is believed not to exist"
+    SILENCE = "a 5xx answer is believed to mean that the call was not carried out"
+    SECOND_LOOK = "an outcome is recorded without a second look at the row under the lock"
+    SAME_KEY = "an operation is sent again under a new key"
+    CLOCK = "the clock is read before the order is locked"
+    OTHER_CALLS = "a refusal of one call is taken as a refusal of all calls of the capture"
+
+
+class Row(NamedTuple):
+    """The row of an operation. `lease` is the process that has leased it, or "".
+
+    `sendings` is how many calls were sent under the key: 0, 1, or 2 for more.
+    """
+
+    state: str = ""  # "" (no row), planned, in_flight, unknown, succeeded, failed
+    lease: str = ""
+    key: int = 1
+    sendings: int = 0
+
+
+class Process(NamedTuple):
+    """A process, which can sleep before each of its steps.
+
+    `at` is its next step: lock (get the order's lock), call, look (look the operation up), look_again (look it
+    up after a refusal), fence (lock the order and begin the fence), record (lock the order and record `heard`).
+    """
+
+    at: str = ""
+    kind: str = ""
+    heard: str = ""
+
+
+IDLE = Process()
+
+
+class State(NamedTuple):
+    """The order, its operations, the hold at the provider, calls that are under way, and the processes."""
+
+    order: Status = Status.CREATED
+    authorize: Row = Row()
+    capture: Row = Row()
+    void: Row = Row()
+    hold: str = ""  # "", held, captured, voided
+    keys: tuple[int, ...] = ()  # keys under which the provider has placed a hold
+    calls: tuple[tuple[str, int], ...] = ()  # kind and key of the calls that arrive late
+    request: Process = IDLE
+    pump: Process = IDLE
+    is_late: bool = False
+    errors: int = 2  # how many answers can still be a 5xx or get lost
+    delays: int = 2  # how many calls can still arrive late
+    refusals: int = 1  # how many calls the provider can still refuse without storing the refusal
+    fault: str = ""
+
+    def row(self, kind: str) -> Row:
+        """Return the row of the operation of this kind."""
+        row: Row = getattr(self, kind)
+        return row
+
+    def process(self, name: str) -> Process:
+        """Return the process of this name."""
+        process: Process = getattr(self, name)
+        return process
+
+    def put(self, **values: object) -> "State":
+        """Return the state with other values of some fields."""
+        return self._replace(**values)  # type: ignore[arg-type]  # the callers give the fields' own types
+
+    @property
+    def has_open_operation(self) -> bool:
+        """Return whether an operation is open. It blocks a capture, a cancel and the lapse."""
+        return any(row.state in OPEN for row in (self.authorize, self.capture, self.void))
+
+    @property
+    def is_fence(self) -> bool:
+        """Return whether a void is a fence: the order still waits for its capture."""
+        return self.order == Status.AUTHORIZED
+
+    @property
+    def wants_capture(self) -> bool:
+        """Return whether a capture may still be sent: the order is held, and its deadline has not passed."""
+        return self.order == Status.AUTHORIZED and not self.is_late
+
+
+def move(state: State, to: Status) -> State:
+    """Move the order, if the code's table of states allows the move."""
+    try:
+        states.check_move(state.order, to)
+    except states.MoveRefused as refused:
+        return state._replace(fault=str(refused).rstrip("."))
+    return state._replace(order=to)

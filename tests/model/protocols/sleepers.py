@@ -1,0 +1,102 @@
+"""Threads that run the real code and sleep at its fail points, as processes sleep in the models."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from django.db import connection
+
+from config.lib import deadline, failpoint
+
+SECONDS = 10.0  # maximum time from one fail point to the next
+
+
+class ProcessDied(BaseException):
+    """Simulates the death of a process at a fail point."""
+
+
+class Sleeper:
+    """A process that sleeps at each of its fail points, until the test lets it go on.
+
+    `at` is the fail point at which it sleeps, or "" if it has ended. `error` is the exception that ended it.
+    """
+
+    by_thread: dict[int, "Sleeper"] = {}
+
+    def __init__(self, work: Callable[[], object], points: tuple[str, ...]) -> None:
+        self.at, self.error, self.is_dying = "", None, False
+        self._work, self._points = work, points
+        self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    error: BaseException | None
+
+    def go_on(self) -> str:
+        """Let the process run to its next fail point, and return the point, or "" if the process has ended."""
+        if self._thread.ident is None:
+            self._thread.start()
+        else:
+            self._turn.release()
+        assert self._stopped.acquire(timeout=SECONDS), (
+            f"no fail point within {SECONDS} seconds after {self.at}"
+        )
+        return self.at
+
+    def go_on_to(self, point: str) -> None:
+        """Let the process run until it sleeps at this point ("": until it ends). It must get there."""
+        while self.at != point:
+            assert self.go_on() or not point, f"the process ended before {point}: {self.error!r}"
+
+    def die(self) -> None:
+        """End the process where it sleeps."""
+        self.is_dying = True
+        self.go_on_to("")
+
+    def sleep_at(self, point: str) -> None:
+        """Sleep at a fail point. The process's own thread calls this."""
+        if point not in self._points or self.is_dying:
+            return
+        self.at = point
+        self._stopped.release()
+        self._turn.acquire()
+        if self.is_dying:
+            raise ProcessDied
+
+    def _run(self) -> None:
+        self.by_thread[threading.get_ident()] = self
+        try:
+            self._work()
+        except BaseException as error:
+            self.error = error
+        finally:
+            connection.close()
+            self.by_thread.pop(threading.get_ident())
+            self.at = ""
+            self._stopped.release()
+
+
+class Clock:
+    """The monotonic clock of deadlines, which a test can set forward."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.seconds
+
+
+@contextmanager
+def asleep_at_fail_points() -> Iterator[Clock]:
+    """Let Sleepers sleep at the fail points that they name, and return the clock of deadlines."""
+
+    def reach(point: str, *_: object) -> None:
+        if sleeper := Sleeper.by_thread.get(threading.get_ident()):
+            sleeper.sleep_at(point)
+
+    clock = Clock()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(failpoint, "reach", reach)
+        patch.setattr(deadline, "time", SimpleNamespace(monotonic=clock.monotonic))
+        yield clock
