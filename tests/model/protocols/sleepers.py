@@ -21,13 +21,14 @@ class ProcessDied(BaseException):
 class Sleeper:
     """A process that sleeps at each of its fail points, until the test lets it go on.
 
-    `at` is the fail point at which it sleeps, or "" if it has ended. `error` is the exception that ended it.
+    `at` is the fail point at which it sleeps, "start" before its first step, and "" once it has ended. `error`
+    is the exception that ended it.
     """
 
     by_thread: dict[int, "Sleeper"] = {}
 
     def __init__(self, work: Callable[[], object], points: tuple[str, ...]) -> None:
-        self.at, self.error, self.is_dying = "", None, False
+        self.at, self.error, self.is_dying = "start", None, False
         self._work, self._points = work, points
         self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -53,6 +54,8 @@ class Sleeper:
     def die(self) -> None:
         """End the process where it sleeps."""
         self.is_dying = True
+        if self.at == "start":
+            self.at = ""
         self.go_on_to("")
 
     def sleep_at(self, point: str) -> None:
@@ -79,12 +82,13 @@ class Sleeper:
 
 
 class Clock:
-    """The monotonic clock of deadlines, which a test can set forward."""
+    """The monotonic clock of deadlines. It passes only if a test sets it forward."""
 
-    seconds = 0.0
+    def __init__(self) -> None:
+        self.seconds = time.monotonic()
 
     def monotonic(self) -> float:
-        return time.monotonic() + self.seconds
+        return self.seconds
 
 
 @contextmanager
