@@ -1,11 +1,12 @@
 """Explicit-state models of the protocols: how processes agree although messages are lost and processes sleep."""
 
-from tests.model.protocols import claim, hold, lease, pledge, rotation
+from tests.model.protocols import claim, hold, idempotency, lease, pledge, rotation
 from tests.model.protocols.protocol import Protocol
 
 PROTOCOLS: tuple[Protocol, ...] = (
     hold.PROTOCOL,
     lease.PROTOCOL,
+    idempotency.PROTOCOL,
     rotation.PROTOCOL,
     claim.PROTOCOL,
     pledge.PROTOCOL,
