@@ -122,10 +122,18 @@ def _judge_answer(operation: Operation, outcome: Outcome) -> Outcome:
     provider has not stored. `operation` must be read under the lock, because another process can have sent
     it in the meantime. Rule doubt.refusal.
     """
-    is_sent_again = operation.kind == Kind.CAPTURE and planning.was_sent_again(operation)
-    if _is_refusal(outcome) and is_sent_again and not outcome.reference:
+    is_open = operation.kind == Kind.CAPTURE and _is_refusal(outcome) and not outcome.reference
+    if is_open and (planning.was_sent_again(operation) or _has_replaced_order_capture(operation)):
         return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
     return outcome
+
+
+def _has_replaced_order_capture(capture: Operation) -> bool:
+    """Return whether an order's capture was sent under an earlier key.
+
+    A share has no deadline after which a fence ends the capture, so calls under its earlier keys do not count.
+    """
+    return capture.payment.kind == Payment.Kind.ORDER and planning.replaced_operations(capture).exists()
 
 
 def _is_refusal(outcome: Outcome) -> bool:

@@ -324,6 +324,17 @@ class TestARefusalOfARepeatedCall:
         pump()
         assert seen(unpaid) == ("voided" if is_late else "captured",) * 3
 
+    def test_leaves_a_capture_under_a_new_key_in_doubt(self, unpaid: Checkout, in_doubt: InDoubt) -> None:
+        """The bank refuses the call under the new key. The call under the first key is still under way."""
+        first = in_doubt("capture")
+        Operation.objects.filter(pk=first.pk).update(attempts=operation_recovery.ATTEMPTS_PER_KEY)
+        break_down("capture", "not_accepted")
+        pump()
+        assert Operation.objects.exclude(pk=first.pk).get(kind="capture").state == "unknown"
+        bank.capture(key=first.pk, payment=first.payment_id)
+        pump()
+        assert seen(unpaid) == ("captured",) * 3
+
     def test_leaves_the_operation_in_doubt_if_the_look_up_fails(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("refund", "done_then_reset")
         break_down("refund", "forgets_keys")
