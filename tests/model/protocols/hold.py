@@ -3,7 +3,7 @@
 Two processes work on the order: the request of a payer or merchant, and a pump that finishes open operations.
 Each can sleep before any of its steps. Calls can arrive late, and answers can get lost.
 
-The model leaves out the payer's second card, and the new key that a capture gets after four attempts.
+The model leaves out the payer's second card.
 """
 
 from collections.abc import Iterator
@@ -85,8 +85,11 @@ class Hold:
                 claimed = row._replace(
                     state="in_flight" if row.state == "planned" else row.state, lease="pump"
                 )
-                after = state.put(pump=Process("look", kind), **{kind: claimed})
+                after = state.put(pump=Process("look", kind, key=row.key), **{kind: claimed})
                 yield f"The pump leases the {what}.", self._prepare_call(after, kind) if is_sent else after
+                if kind == "capture" and is_sent and row.sendings > 1 and not row.is_renewed:
+                    stuck = after._replace(pump=after.pump._replace(at="look_key"))
+                    yield "The pump leases the capture, which was sent four times.", stuck
 
     def _go_on(self, state: State, name: str) -> Steps:
         process = state.process(name)
@@ -95,8 +98,11 @@ class Hold:
                 yield "The request gets the lock.", hold_recording.begin_capture(state, self.without)
             case "call":
                 yield from self._call(state, name, process.kind)
-            case "look" | "look_again":
+            case "look" | "look_again" | "look_key":
                 yield from self._look(state, name, process)
+            case "renew":
+                said = "The pump locks the order. It gives the capture a new key, unless it has ended."
+                yield said, hold_recording.renew(state)
             case "fence":
                 said = "The pump locks the order. It records that the capture never arrived, unless it has ended."
                 yield said, hold_recording.begin_fence(state, self.without)
@@ -159,7 +165,7 @@ class Hold:
         elif kind == "authorize":
             yield said, self._prepare_call(state, kind)
         else:
-            yield said, _hear(state, name, "fence", "")
+            yield said, _hear(state, name, "renew" if process.at == "look_key" else "fence", "")
 
 
 def _hear(state: State, name: str, at: str, heard: str) -> State:

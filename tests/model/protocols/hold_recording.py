@@ -49,10 +49,20 @@ def begin_fence(state: State, without: HoldRule | None) -> State:
     return failed._replace(void=Row("in_flight", "pump", sendings=1), pump=Process("call", "void"))
 
 
+def renew(state: State) -> State:
+    """Give a capture that the provider does not have a new key, unless it has ended, or is no longer wanted."""
+    row = state.capture
+    if row.state not in OPEN or row.lease != "pump" or not state.wants_capture:
+        return record(state._replace(pump=state.pump._replace(heard="unknown")), "pump", None)
+    return state._replace(capture=Row("in_flight", key=row.key + 1, is_renewed=True), pump=IDLE)
+
+
 def record(state: State, name: str, without: HoldRule | None) -> State:
     """Record what the process has heard about its operation, and update the order."""
     process = state.process(name)
     row, state = state.row(process.kind), state.put(**{name: IDLE})
+    if process.key != row.key and without != HoldRule.SAME_KEY:
+        return state  # the operation under the earlier key has ended
     heard = _judge(row, process, without)
     if without == HoldRule.SECOND_LOOK:
         state = state._replace(fault=REPLACED if row.state not in (*OPEN, heard) else state.fault)
@@ -64,7 +74,8 @@ def record(state: State, name: str, without: HoldRule | None) -> State:
 
 def _judge(row: Row, process: Process, without: HoldRule | None) -> str:
     """Return the outcome to record. A refusal counts as silence if another call can still be carried out."""
-    is_open = process.heard == "failed" and process.kind == "capture" and row.sendings > 1
+    is_sent_again = row.sendings > 1 or row.is_renewed
+    is_open = process.heard == "failed" and process.kind == "capture" and is_sent_again
     return "unknown" if is_open and without != HoldRule.OTHER_CALLS else process.heard
 
 

@@ -24,25 +24,29 @@ class HoldRule(StrEnum):
 class Row(NamedTuple):
     """The row of an operation. `lease` is the process that has leased it, or "".
 
-    `sendings` is how many calls were sent under the key: 0, 1, or 2 for more.
+    `sendings` is how many calls were sent under the key: 0, 1, or 2 for more. `is_renewed` is true if calls
+    were sent under an earlier key.
     """
 
     state: str = ""  # "" (no row), planned, in_flight, unknown, succeeded, failed
     lease: str = ""
     key: int = 1
     sendings: int = 0
+    is_renewed: bool = False
 
 
 class Process(NamedTuple):
     """A process, which can sleep before each of its steps.
 
     `at` is its next step: lock (get the order's lock), call, look (look the operation up), look_again (look it
-    up after a refusal), fence (lock the order and begin the fence), record (lock the order and record `heard`).
+    up after a refusal), look_key (look it up after many calls), renew (lock the order and take a new key), fence
+    (lock the order and begin the fence), record (lock the order and record `heard`). `key` is the operation's key.
     """
 
     at: str = ""
     kind: str = ""
     heard: str = ""
+    key: int = 1
 
 
 IDLE = Process()

@@ -186,8 +186,8 @@ def _vary(without: KeyRule, rule: str) -> Variant:
 PROTOCOL = Protocol(
     title="An idempotency key of the API",
     summary="A merchant repeats a POST under the same `Idempotency-Key`, because the answer was lost, or sends it "
-    "twice at the same time. The request is carried out once (rules `idempotency.*`). A new order is written in the same "
-    "transaction as its key. A capture commits the key first, and is safe to repeat "
+    "twice at the same time. The request is carried out once (rules `idempotency.*`). A new order is written in the "
+    "same transaction as its key. A capture commits the key first, and is safe to repeat "
     "([decision 0013](decisions/0013-every-act-can-be-repeated.md)).",
     code=("checkout/api/idempotency.py", "checkout/api/statements.py", "checkout/models/calls.py"),
     drawing=f"""

@@ -15,7 +15,8 @@ HEAD = """\
 Each section of this page shows how several processes, or the service and another party, agree on something although
 messages are lost and processes sleep. `make models` checks each protocol: it visits every state that the protocol can
 reach, and then leaves out one rule at a time. For each missing rule, it finds the shortest run in which a promise is
-broken. `make protocols` writes this page from the models in `tests/model/protocols`.
+broken. `make protocols` writes this page from the models in `tests/model/protocols`. A test next to each model takes
+runs of the model with the real functions, and compares the rows after each step.
 
 [money.md](money.md#the-model) has the same for money after the capture.
 """

@@ -10,7 +10,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Step(NamedTuple):
-    """A step of a run: its sentence, and the states before and after it."""
+    """A step of a run: its sentence, and the states before and after it. They are equal if an action is refused."""
 
     said: str
     before: Any
@@ -23,7 +23,8 @@ Run = tuple[Step, ...]
 def shortest_runs(model: Model[S], describe: Callable[[Step], Hashable]) -> list[Run]:
     """Return the shortest run to each kind of step, without runs that another run begins with.
 
-    `describe` returns the kind of a step. Two steps of one kind should be the same for the code.
+    `describe` returns the kind of a step. Two steps of one kind should be the same for the code. A step that
+    changes no state is added to the first run that can take it, once for each kind.
     """
     runs: dict[S, Run] = {model.start(): ()}
     found: dict[Hashable, Run] = {}
@@ -32,15 +33,30 @@ def shortest_runs(model: Model[S], describe: Callable[[Step], Hashable]) -> list
         state = queue.popleft()
         for said, after in model.steps(state):
             step = Step(said, state, after)
-            if after == state:
-                continue
             if after not in runs:
                 runs[after] = (*runs[state], step)
                 queue.append(after)
-            found.setdefault(describe(step), (*runs[state], step))
-    return _drop_beginnings(list(found.values()))
+            if after != state:
+                found.setdefault(describe(step), (*runs[state], step))
+    refused = set[Hashable]()
+    return [_add_refused(model, describe, run, refused) for run in _drop_beginnings(list(found.values()))]
 
 
 def _drop_beginnings(runs: list[Run]) -> list[Run]:
     beginnings = {run[:length] for run in runs for length in range(len(run))}
     return [run for run in runs if run not in beginnings]
+
+
+def _add_refused(
+    model: Model[Any], describe: Callable[[Step], Hashable], run: Run, seen: set[Hashable]
+) -> Run:
+    """Add the steps that change no state, except those whose kind is in `seen`. Add their kinds to `seen`."""
+    steps = list[Step]()
+    for taken in run:
+        for said, after in model.steps(taken.before):
+            step = Step(said, taken.before, after)
+            if after == taken.before and describe(step) not in seen:
+                seen.add(describe(step))
+                steps.append(step)
+        steps.append(taken)
+    return tuple(steps)

@@ -1,5 +1,6 @@
 """The model of a hold agrees with the code: each run of the model goes the same way with the real functions."""
 
+import contextlib
 from collections.abc import Callable, Hashable
 
 import pytest
@@ -54,15 +55,16 @@ class Replay:
         elif said == "The request gets the lock.":
             self.begin("request", lambda: captures.capture(self.order.merchant, self.order.pk, cause=CAUSE))
         elif said == "The merchant cancels the order.":
-            cancellations.cancel(self.order.merchant, self.order.pk, cause=CAUSE)
+            with contextlib.suppress(StateConflict, OperationInProgress):
+                cancellations.cancel(self.order.merchant, self.order.pk, cause=CAUSE)
         elif said == "The two minutes pass.":
             make_late(self.read())
         elif said == "The order lapses.":
             expiry.expire_due(Status.AUTHORIZED, 500)
         elif said.startswith("The pump leases"):
-            self.lease(next(kind for kind in WHAT if step.after.pump.kind == kind), before)
+            self.lease(step.after.pump.kind, before, attempts=4 if "four times" in said else 0)
         elif "that is under way arrives" in said:
-            self.deliver(next(kind for kind in WHAT if WHAT[kind] in said))
+            self.deliver(*next(call for call in before.calls if call not in step.after.calls))
         else:
             self.go_on(step)
 
@@ -76,20 +78,22 @@ class Replay:
         self.sleepers.append(sleeper)
         sleeper.go_on()
 
-    def lease(self, kind: str, before: State) -> None:
+    def lease(self, kind: str, before: State, attempts: int) -> None:
         """Lease the operation as the pump does. If a request has leased it, its lease and deadline end first."""
         operation = self.operation(kind)
         if before.row(kind).lease:
             self.clock.seconds += operation_queue.LEASE.total_seconds()
         pass_time(operation, seconds=1)
-        Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2020-01-01T00:00Z", attempts=0)
+        Operation.objects.filter(pk=operation.pk).update(
+            next_attempt_at="2020-01-01T00:00Z", attempts=attempts
+        )
         deadline = Deadline.after(operations.PATIENCE)
         (claimed,) = operation_queue.claim(limit=1, operation_uuid=operation.pk)
         self.begin("pump", lambda: operation_recovery.finish_operation(claimed, deadline))
 
-    def deliver(self, kind: str) -> None:
+    def deliver(self, kind: str, key: int) -> None:
         """Let a call that was sent earlier arrive at the bank."""
-        operation = self.operation(kind)
+        operation = self.operations(kind)[key - 1]
         if kind == "authorize":
             provider.current_provider().authorize(operation, CardUse(operation.payment.card_token), 1)
         else:
@@ -114,15 +118,19 @@ class Replay:
             assert sleeper.go_on().startswith("after_")
 
     def operation(self, kind: str) -> Operation:
+        return self.operations(kind)[-1]
+
+    def operations(self, kind: str) -> list[Operation]:
+        """Return the operations of this kind, one for each key."""
         rows = Operation.objects.filter(payment__subject=self.order.pk, kind=kind).select_related("payment")
-        return rows.latest("created_at")
+        return list(rows.order_by("created_at"))
 
     def read(self) -> Checkout:
         return Checkout.objects.get(pk=self.order.pk)
 
     def seen(self) -> tuple[str, ...]:
         """Return the order's status, the state of each operation, and the state of the hold at the bank."""
-        rows = dict(Operation.objects.filter(payment__subject=self.order.pk).values_list("kind", "state"))
+        rows = {kind: rows[-1].state for kind in WHAT if (rows := self.operations(kind))}
         charge = Charge.objects.filter(subject=self.order.pk).first()
         return self.read().status, *(rows.get(kind, "") for kind in WHAT), charge.state if charge else ""
 
@@ -140,10 +148,12 @@ def expected(state: State) -> tuple[str, ...]:
 
 
 def describe(step: Step) -> Hashable:
-    """Return the kind of a step: its sentence, and the order and the operation that it is about."""
-    kind = next((kind for kind in WHAT if WHAT[kind] in step.said), "authorize")
+    """Return the kind of a step: its sentence, the order, and the operations that it is about."""
     before, after = step.before, step.after
-    return step.said, before.order, before.row(kind)[:2], after.order, after.row(kind).state
+    kinds = [kind for kind in WHAT if WHAT[kind] in step.said]
+    if not kinds:
+        return step.said, before.is_late, expected(before)[:-1], expected(after)[:-1]
+    return step.said, before.order, before.row(kinds[0])[:2], after.order, after.row(kinds[0]).state
 
 
 RUNS = shortest_runs(PROTOCOL.design, describe)
