@@ -116,24 +116,26 @@ def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -
 
 
 def _judge_answer(operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the provider's answer, or UNKNOWN if it is a refusal of only one of a capture's calls.
+    """Return the provider's answer, or UNKNOWN if it is a refusal of only one of several calls.
 
-    If a capture was sent more than once, another call can still take the money after a refusal that the
-    provider has not stored. `operation` must be read under the lock, because another process can have sent
-    it in the meantime. Rule doubt.refusal.
+    If a capture or refund was sent more than once, another call can still move the money after a refusal that
+    the provider has not stored. `operation` must be read under the lock, because another process can have
+    sent it in the meantime. Rule doubt.refusal.
     """
-    is_open = operation.kind == Kind.CAPTURE and _is_refusal(outcome) and not outcome.reference
-    if is_open and (planning.was_sent_again(operation) or _has_replaced_order_capture(operation)):
+    moves_money = operation.kind in (Kind.CAPTURE, Kind.REFUND)
+    is_of_one_call = moves_money and _is_refusal(outcome) and not outcome.reference
+    if is_of_one_call and (planning.was_sent_again(operation) or _has_replaced_order_capture(operation)):
         return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
     return outcome
 
 
-def _has_replaced_order_capture(capture: Operation) -> bool:
-    """Return whether an order's capture was sent under an earlier key.
+def _has_replaced_order_capture(operation: Operation) -> bool:
+    """Return whether the operation is an order's capture that was also sent under an earlier key.
 
     A share has no deadline after which a fence ends the capture, so calls under its earlier keys do not count.
     """
-    return capture.payment.kind == Payment.Kind.ORDER and planning.replaced_operations(capture).exists()
+    is_of_order = operation.kind == Kind.CAPTURE and operation.payment.kind == Payment.Kind.ORDER
+    return is_of_order and planning.replaced_operations(operation).exists()
 
 
 def _is_refusal(outcome: Outcome) -> bool:

@@ -220,6 +220,21 @@ class TestASenderThatSlept:
         operation_recovery.finish_operation(asleep, Deadline.after(8))
         assert not Call.objects.filter(kind="refund").exists()
 
+    @pytest.mark.rule("doubt.refusal")
+    def test_after_a_refusal_does_not_end_a_refund_that_was_sent_again(self, refund: Operation) -> None:
+        """Another process has sent the refund in the meantime, and the bank has accepted it."""
+        break_down("refund", "not_accepted")
+        asleep = claimed(refund)
+        refusal = operations.perform(asleep, deadline=Deadline.after(8))
+        pass_time(refund, seconds=10)
+        other = claimed(refund)
+        accepted = operations.perform(other, deadline=Deadline.after(8))
+        assert (refusal.verdict, accepted.verdict) == (Verdict.FAILED, Verdict.PENDING)
+        factories.record(asleep, refusal)
+        factories.record(other, accepted)
+        refund.refresh_from_db()
+        assert refund.state == "pending"
+
     @pytest.mark.parametrize("is_recorded_by_begin", [False, True])
     def test_after_its_sending_was_recorded_sends_no_call_later_than_recorded(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch, is_recorded_by_begin: bool
