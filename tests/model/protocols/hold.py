@@ -120,7 +120,7 @@ class Hold:
             return
         said = f"{who} sends the {WHAT[kind]}" + (f" under key {row.key}" if row.key > 1 else "")
         done, result = carry_out(state, kind, row.key)
-        yield f"{said}. The answer is {result}.", _hear(done, name, "record", result)
+        yield f"{said}. The answer is: {result}.", _hear(done, name, "record", result)
         silence = "look" if (name, kind) == ("request", "capture") else "record"
         if state.errors:
             at, heard = ("record", "failed") if self.without == HoldRule.SILENCE else (silence, "unknown")
@@ -213,19 +213,20 @@ PROTOCOL = Protocol(
         "checkout/outcomes.py",
     ),
     drawing="""
-  created ──► authorize ──► no answer ──► look it up ──► found: authorized · not found: send it again, same key
-                  │
-             authorized ──► the merchant cancels, or the two minutes pass ──► voided, and a void is planned
-                  │
-               capture ──► no answer
-                              │
-                              ├── before the deadline ──► send it again, same key · refused: look it up
-                              │
-                              └── after the deadline ───► look it up ──► found: captured
-                                                              │
-                                                              └─ not found ──► lock, second look ──► void
-                                                                                                      │
-                                              released: voided · "already captured": captured ◄───────┘
+  created ────► authorize ──► no answer ──► look it up ──► found: authorized
+                    │                           └────────► not found: send it again, same key
+                    │
+  authorized ──┬── the merchant cancels ───┬──► voided, and a void of the hold is planned
+               │   the two minutes pass ───┘
+               │
+            capture ──► no answer
+                           ├── before the deadline ──► send it again, same key
+                           │                           after four calls: look it up, then a new key
+                           │
+                           └── after the deadline ───► look it up ──► found: captured
+                                                           └────────► not found: lock, second look, void
+                                                                             │
+                                           captured ◄── captured earlier ────┴── released ──► voided
 """,
     invariants=(
         "An order reads voided only if no money was taken.",

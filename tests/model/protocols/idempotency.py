@@ -191,7 +191,7 @@ PROTOCOL = Protocol(
     "([decision 0013](decisions/0013-every-act-can-be-repeated.md)).",
     code=("checkout/api/idempotency.py", "checkout/api/statements.py", "checkout/models/calls.py"),
     drawing=f"""
-  POST with a key ──► insert the key ──► inserted ──► carry out ──► store the answer under the key ──► answer
+  POST with a key ──► insert the key ──► inserted ──► carry out ──► store the answer, and send it
                            │
                            ├── another transaction inserts the same key: wait for its end
                            │

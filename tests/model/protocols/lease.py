@@ -185,7 +185,7 @@ PROTOCOL = Protocol(
     drawing=f"""
   set the deadline: {DEADLINE * TICK} s
         │
-  claim: a new lease token, due again in {LEASE * TICK} s            ◄── another process, when the lease has ended
+  claim: a new lease token, due again in {LEASE * TICK} s        ◄── another process, when the lease has ended
         │
   record the sending ──── the lease has ended, or is another's ──► no call
         │
