@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from checkout.states import PAID, PLEDGEABLE, ShareStatus, Status
 from tests.model.protocols import pledge_moves
-from tests.model.protocols.moves import Move, steps_of
 from tests.model.protocols.pledge_state import (
     Break,
     Moves,
@@ -25,6 +24,7 @@ from tests.model.protocols.pledge_state import (
     reopen,
 )
 from tests.model.protocols.protocol import Protocol
+from tests.model.protocols.replaying.moves import Move, steps_of
 from tests.model.variants import Variant
 
 OPEN = ("planned", "sent")

@@ -1,7 +1,6 @@
 """The steps in the model of a pledge that end it or let it be captured: of the mate, the lead, the merchant, time."""
 
 from checkout.states import ALLOWED_MOVES, ALLOWED_SHARE_MOVES, PLEDGEABLE, ShareStatus, Status
-from tests.model.protocols.moves import Move
 from tests.model.protocols.pledge_state import (
     Break,
     Moves,
@@ -13,6 +12,7 @@ from tests.model.protocols.pledge_state import (
     put,
     release,
 )
+from tests.model.protocols.replaying.moves import Move
 
 
 def list_moves(state: State, without: Break | None) -> Moves:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from checkout import states
 from checkout.states import ShareStatus, Status
-from tests.model.protocols.moves import Move
+from tests.model.protocols.replaying.moves import Move
 
 
 class Break(StrEnum):

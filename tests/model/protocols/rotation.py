@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from tests.model.protocols.moves import Move, steps_of
 from tests.model.protocols.protocol import Protocol
+from tests.model.protocols.replaying.moves import Move, steps_of
 from tests.model.variants import Variant
 
 GRACE = 2  # hours

@@ -16,8 +16,8 @@ from config.lib import clock
 from config.lib.database import queries
 from tests.model.protocols import claim
 from tests.model.protocols.claim import Claim, State
-from tests.model.protocols.moves import Move
-from tests.model.protocols.replay import World, replay
+from tests.model.protocols.replaying.moves import Move
+from tests.model.protocols.replaying.replay import World, replay
 from tests.webhooks.story import emit, subscribe
 from webhooks import delivery, outbox, retries, statements, transport
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription

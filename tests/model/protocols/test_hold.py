@@ -18,8 +18,8 @@ from tests import factories
 from tests.factories import CAUSE, CustomerFactory, make_late
 from tests.model.protocols.hold import PROTOCOL, WHAT
 from tests.model.protocols.hold_state import State
-from tests.model.protocols.runs import Run, Step, shortest_runs
-from tests.model.protocols.sleepers import Clock, ProcessDied, Sleeper, asleep_at_fail_points
+from tests.model.protocols.replaying.runs import Run, Step, shortest_runs
+from tests.model.protocols.replaying.sleepers import Clock, ProcessDied, Sleeper, asleep_at_fail_points
 from tests.outages import break_down, pass_time
 
 POINTS = ("before_call", "after_call", "before_look_up", "after_look_up")

@@ -13,8 +13,8 @@ from payments.models import Operation
 from tests import factories
 from tests.conftest import Api
 from tests.model.protocols.idempotency import BODIES, PROTOCOL, TAKEOVER, Key, State
-from tests.model.protocols.runs import Step, shortest_runs
-from tests.model.protocols.sleepers import ProcessDied, Sleeper, asleep_at_fail_points
+from tests.model.protocols.replaying.runs import Step, shortest_runs
+from tests.model.protocols.replaying.sleepers import ProcessDied, Sleeper, asleep_at_fail_points
 
 POINTS = {"work": "key_claimed", "commit": "answer_made", "store": "answer_made", "": "", "end": ""}
 

@@ -18,8 +18,8 @@ from payments.providers.sandbox.models import Call
 from tests import factories
 from tests.factories import CAUSE
 from tests.model.protocols.lease import PROTOCOL, TICK, State
-from tests.model.protocols.runs import Step, shortest_runs
-from tests.model.protocols.sleepers import Clock, ProcessDied, Sleeper, asleep_at_fail_points
+from tests.model.protocols.replaying.runs import Step, shortest_runs
+from tests.model.protocols.replaying.sleepers import Clock, ProcessDied, Sleeper, asleep_at_fail_points
 from tests.outages import break_down
 
 TIMES = ("created_at", "first_sent_at", "last_sent_at", "next_attempt_at")

@@ -22,10 +22,10 @@ from payments.providers.sandbox.models import Charge
 from tests import factories, mates, outages
 from tests.factories import CAUSE, CustomerFactory
 from tests.model.protocols import pledge_state
-from tests.model.protocols.moves import Move
 from tests.model.protocols.pledge import Pledge
 from tests.model.protocols.pledge_state import State
-from tests.model.protocols.replay import World, replay
+from tests.model.protocols.replaying.moves import Move
+from tests.model.protocols.replaying.replay import World, replay
 
 LEADS = "4242424242424242"
 NUMBERS = {

@@ -11,8 +11,8 @@ from config.lib import clock
 from payments.models import Merchant
 from tests import factories
 from tests.model.protocols import rotation
-from tests.model.protocols.moves import Move
-from tests.model.protocols.replay import World, replay
+from tests.model.protocols.replaying.moves import Move
+from tests.model.protocols.replaying.replay import World, replay
 from tests.model.protocols.rotation import Rotation, State
 from tests.webhooks.story import claim_one, emit, record
 from webhooks import headers, signing, subscriptions

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db import transaction
 
-from tests.model.protocols.moves import Move, Moving
+from tests.model.protocols.replaying.moves import Move, Moving
 
 S = TypeVar("S", bound=Hashable)
 

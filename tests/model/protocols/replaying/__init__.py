@@ -1,0 +1,1 @@
+"""Replays the steps of a model with the real code and the real database."""
