@@ -12,7 +12,7 @@ from tests.model import __main__, settle, world
 from tests.model.books import Chances, Scope, State
 from tests.model.checks import ALONE, EVERYTHING, LARGE, SMALL, VARIANTS, Money
 from tests.model.keys import Keys
-from tests.model.protocols import PROTOCOLS, page
+from tests.model.protocols import PROTOCOLS, page, rotation
 from tests.model.protocols.protocol import Protocol
 from tests.model.search import Model, Result, explore, has_cycle, wander
 from tests.model.stories import tell
@@ -138,9 +138,10 @@ def test_command_prints_scopes_and_stories(
 ) -> None:
     small = {"one card": replace(ALONE, left=Chances())}
     monkeypatch.setattr(__main__, "SMALL", small)
+    monkeypatch.setattr(__main__, "PROTOCOLS", [rotation.PROTOCOL])
     assert __main__.main(is_large=False) == 0
     said = capsys.readouterr().out
-    assert "states in" in said and ": one card" in said
+    assert "states in" in said and ": one card" in said and f"{rotation.PROTOCOL.title}. If " in said
     assert all(f"If {variant.without}:" in said for variant in VARIANTS)
 
 
@@ -148,4 +149,5 @@ def test_command_fails_if_the_design_breaks_an_invariant(monkeypatch: pytest.Mon
     broken = VARIANTS[-1].model
     assert isinstance(broken, Money)
     monkeypatch.setattr(__main__, "SMALL", {"broken": broken.scope})
+    monkeypatch.setattr(__main__, "PROTOCOLS", [])
     assert __main__.main(is_large=False) == 1
