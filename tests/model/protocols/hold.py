@@ -223,10 +223,10 @@ PROTOCOL = Protocol(
                            ├── before the deadline ──► send it again, same key
                            │                           after four calls: look it up, then a new key
                            │
-                           └── after the deadline ───► look it up ──► found: captured
-                                                           └────────► not found: lock, second look, void
-                                                                             │
-                                           captured ◄── captured earlier ────┴── released ──► voided
+                           └── after the deadline ──► look it up ──► found: captured
+                                                          └────────► not found: second look, void
+                                                                           │
+                                         captured ◄── captured earlier ────┴── released ──► voided
 """,
     invariants=(
         "An order reads voided only if no money was taken.",

@@ -192,14 +192,14 @@ PROTOCOL = Protocol(
     code=("checkout/api/idempotency.py", "checkout/api/statements.py", "checkout/models/calls.py"),
     drawing=f"""
   POST with a key ──► insert the key ──► inserted ──► carry out ──► store the answer, and send it
-                           │
-                           ├── another transaction inserts the same key: wait for its end
-                           │
-                           └── the key exists
-                                  ├── other method, path or body ──────────► 422
-                                  ├── it has an answer ────────────────────► the stored answer
-                                  ├── no answer for less than {TAKEOVER} seconds ──► 409
-                                  └── no answer for longer ────────────────► take the key over, carry out
+                        │
+                        ├── another transaction inserts the same key: wait for its end
+                        │
+                        └── the key exists
+                               ├── other method, path or body ──────────► 422
+                               ├── it has an answer ────────────────────► the stored answer
+                               ├── no answer for less than {TAKEOVER} seconds ──► 409
+                               └── no answer for longer ────────────────► take it over, carry out
 """,
     invariants=(
         "One key makes one order.",

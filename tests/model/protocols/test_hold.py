@@ -130,7 +130,8 @@ class Replay:
 
     def seen(self) -> tuple[str, ...]:
         """Return the order's status, the state of each operation, and the state of the hold at the bank."""
-        rows = {kind: rows[-1].state for kind in WHAT if (rows := self.operations(kind))}
+        found = Operation.objects.filter(payment__subject=self.order.pk).order_by("created_at")
+        rows = dict(found.values_list("kind", "state"))
         charge = Charge.objects.filter(subject=self.order.pk).first()
         return self.read().status, *(rows.get(kind, "") for kind in WHAT), charge.state if charge else ""
 
@@ -152,7 +153,7 @@ def describe(step: Step) -> Hashable:
     before, after = step.before, step.after
     kinds = [kind for kind in WHAT if WHAT[kind] in step.said]
     if not kinds:
-        return step.said, before.is_late, expected(before)[:-1], expected(after)[:-1]
+        return step.said, before.is_late, before.order, before.has_open_operation, after.order
     return step.said, before.order, before.row(kinds[0])[:2], after.order, after.row(kinds[0]).state
 
 
