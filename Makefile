@@ -82,7 +82,7 @@ histories: $(INSTALLED) ## Record every call under each fault, and judge whether
 models: $(INSTALLED) ## Check the models of the protocols and of money, and show how each broken variant fails (ARGS=large)
 	@$(BIN)/python -m tests.model $(ARGS)
 
-mutants: $(INSTALLED) ## Change single lines of the money modules and check that their tests fail; continues where it stopped (ARGS="wants --at-most 50")
+mutants: $(INSTALLED) ## Change single lines of the modules of money and protocols, and check that their tests fail; continues where it stopped (ARGS="webhooks --at-most 50")
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 drill: export DRILL_SECONDS ?= 300

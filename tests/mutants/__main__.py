@@ -1,7 +1,7 @@
-"""Runs the tests of the money modules on mutants of these modules.
+"""Runs the tests of the modules in `modules.py` on mutants of these modules.
 
-Usage: `python -m tests.mutants [part of a module's name] [--at-most N]`. A mutant is killed if the tests of
-its module fail. Each mutant that survives must be listed in `equivalent.py`.
+Usage: `python -m tests.mutants [slice or part of a module's name] [--at-most N]`. A mutant is killed if the
+tests of its module fail. Each mutant that survives must be listed in `equivalent.py`.
 
 Killed mutants are recorded in .local/mutants. An interrupted run therefore continues where it stopped, and a
 run with new tests tries only the survivors. If the code of a module changes, all its mutants are tried again.
@@ -17,10 +17,10 @@ from queue import SimpleQueue
 
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.making import Mutant, identity, mutants
-from tests.mutants.modules import MODULES
+from tests.mutants.modules import SLICES, chosen_modules
 from tests.mutants.running import KEPT, ROOT, Copy, Coverage
 
-AT_MOST = 1500
+AT_MOST = 1500  # mutants in a slice
 PARALLEL = 2
 
 
@@ -43,9 +43,11 @@ def main() -> int:
     """
     asked = _asked()
     KEPT.mkdir(parents=True, exist_ok=True)
-    planned = [(module, ROOT.joinpath(module).read_text()) for module in MODULES if asked.part in module]
+    planned = [(module, ROOT.joinpath(module).read_text()) for module in chosen_modules(asked.part)]
     found = [mutant for module, code in planned for mutant in mutants(module, code)]
-    assert len(found) <= AT_MOST, f"{len(found)} mutants, more than {AT_MOST}"
+    for name, modules in SLICES.items():
+        count = sum(mutant.module in modules for mutant in found)
+        assert count <= AT_MOST, f"{count} mutants in the slice {name}, more than {AT_MOST}"
     known = {module: Known(module, code) for module, code in planned}
     left = [mutant for mutant in found if identity(mutant.code) not in known[mutant.module].killed]
     tried = random.Random(1).sample(left, min(asked.at_most, len(left)))
@@ -57,7 +59,7 @@ def main() -> int:
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants")
     parser.add_argument("part", nargs="?", default="")
-    parser.add_argument("--at-most", type=int, default=AT_MOST)
+    parser.add_argument("--at-most", type=int, default=AT_MOST * len(SLICES))
     return parser.parse_args()
 
 

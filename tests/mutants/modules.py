@@ -1,6 +1,6 @@
-"""The modules that are mutated, each with the tests that must fail (paths relative to `tests`)."""
+"""The modules that are mutated, in slices, each with the tests that must fail (paths relative to `tests`)."""
 
-MODULES: dict[str, tuple[str, ...]] = {
+_MONEY: dict[str, tuple[str, ...]] = {
     "payments/operation_queue.py": (
         "payments/test_operation_queue.py",
         "checkout/in_doubt",
@@ -31,3 +31,64 @@ MODULES: dict[str, tuple[str, ...]] = {
     "checkout/syncing/refunds.py": ("checkout/syncing", "checkout/restore"),
     "checkout/syncing/captures.py": ("checkout/syncing", "checkout/restore"),
 }
+
+_WEBHOOKS: dict[str, tuple[str, ...]] = {
+    "webhooks/retries.py": (
+        "webhooks/test_retries.py",
+        "webhooks/test_delivery.py",
+        "webhooks/test_resending.py",
+        "portal/deliveries",
+    ),
+    "webhooks/signing.py": ("webhooks/test_signing.py",),
+    "config/lib/leases.py": (
+        "hosted_page/sms/test_outbox.py",
+        "portal/mail/test_outbox.py",
+        "checkout/syncing/test_notifications.py",
+    ),
+    "webhooks/delivery.py": (
+        "webhooks/test_delivery.py",
+        "webhooks/test_statements.py",
+        "webhooks/test_resending.py",
+        "webhooks/test_health.py",
+        "webhooks/queue",
+    ),
+    "webhooks/health.py": ("webhooks/test_health.py", "webhooks/test_statements.py"),
+    "webhooks/subscriptions.py": ("webhooks/test_subscriptions.py", "webhooks/queue/test_approval.py"),
+}
+
+_CHECKOUT: dict[str, tuple[str, ...]] = {
+    "checkout/states.py": ("checkout/test_states.py",),
+    "checkout/expiry.py": (
+        "checkout/test_expiry.py",
+        "checkout/test_tasks.py",
+        "checkout/in_doubt/test_payments_in_doubt.py",
+        "checkout/test_given_up_cards.py",
+    ),
+    "checkout/captures.py": ("checkout/test_captures.py", "checkout/in_doubt", "checkout/locking"),
+    "checkout/cancellations.py": ("checkout/test_cancellations.py",),
+    "checkout/pledges.py": (
+        "checkout/test_pledges.py",
+        "checkout/split/test_share_rows.py",
+        "checkout/test_share_outcomes.py",
+        "hosted_page/test_ended_pledges.py",
+    ),
+    "checkout/api/idempotency.py": ("checkout/api/test_idempotency.py", "checkout/api/test_customer.py"),
+    "checkout/split/item_amounts.py": ("checkout/split/test_item_amounts.py",),
+    "checkout/split/share_rows.py": ("checkout/split/test_share_rows.py", "checkout/test_pledges.py"),
+    "checkout/split/split_amounts.py": ("checkout/test_mate_shares.py",),
+    "checkout/mate_shares.py": (
+        "checkout/test_mate_shares.py",
+        "checkout/test_pledges.py",
+        "checkout/test_share_outcomes.py",
+        "checkout/split/test_share_rows.py",
+        "checkout/group",
+    ),
+}
+
+SLICES = {"money": _MONEY, "webhooks": _WEBHOOKS, "checkout": _CHECKOUT}
+MODULES = _MONEY | _WEBHOOKS | _CHECKOUT
+
+
+def chosen_modules(part: str) -> list[str]:
+    """Return the modules of the slice with this name, or those whose path contains this part."""
+    return list(SLICES.get(part) or (module for module in MODULES if part in module))
