@@ -11,9 +11,9 @@ RETRYABLE_CLIENT_ERRORS = frozenset({408, 429})
 
 @dataclass(frozen=True)
 class EventSchedule:
-    """A schedule in which each attempt starts a fixed number of seconds after the event.
+    """A schedule in which each retry starts a fixed number of seconds after the event.
 
-    Each attempt also starts at least `pause` seconds after the previous attempt ended.
+    Each retry also starts at least `pause` seconds after the previous attempt ended.
     """
 
     starts: tuple[int, ...]
@@ -21,10 +21,10 @@ class EventSchedule:
 
     @property
     def attempts(self) -> int:
-        return len(self.starts)
+        return len(self.starts) + 1
 
     def start_after(self, attempts: int, event_at: datetime, ended_at: datetime, jitter: float) -> datetime:
-        planned = event_at + timedelta(seconds=self.starts[attempts] * jitter)
+        planned = event_at + timedelta(seconds=self.starts[attempts - 1] * jitter)
         return max(planned, ended_at + timedelta(seconds=self.pause))
 
     def retries(self, http_status: int | None) -> bool:
@@ -60,7 +60,7 @@ THREE_DAYS = GapSchedule(
 )
 
 SCHEDULES: dict[str, EventSchedule | GapSchedule] = {
-    "checkout.authorized": EventSchedule(starts=(0, 5, 25, 75), pause=3),
+    "checkout.authorized": EventSchedule(starts=(5, 25, 75), pause=3),
     "checkout.voided": THREE_DAYS,
     "marketing.opted_in": THREE_DAYS,
     "webhook.test": GapSchedule(()),

@@ -53,9 +53,54 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         "The first condition covers equal amounts.",
     ),
     Equivalent(
-        "checkout/settling/cards.py",
-        "key = PartKey(self.checkout.payment_id or UUID(int=0), None, share.pk)",
-        "key = PartKey(self.checkout.payment_id or UUID(int= 1), None, share.pk)",
-        "No payment has either of these ids.",
+        "webhooks/retries.py",
+        "@dataclass(frozen=True)",
+        "@dataclass(frozen=False)",
+        "No code changes a schedule.",
+    ),
+    Equivalent(
+        "webhooks/retries.py",
+        "@dataclass(frozen=True, kw_only=True)",
+        "@dataclass(frozen=False, kw_only=True)",
+        "No code changes the object.",
+    ),
+    Equivalent(
+        "webhooks/retries.py",
+        "@dataclass(frozen=True, kw_only=True)",
+        "@dataclass(frozen=True, kw_only=False)",
+        "Every caller names the fields.",
+    ),
+    *(
+        Equivalent(
+            "webhooks/retries.py",
+            "digest = hashlib.sha256(delivery_id.bytes + attempts.to_bytes(4)).digest()",
+            f"digest = hashlib.sha256(delivery_id.bytes + attempts.to_bytes( {length})).digest()",
+            "The digest spreads the retries as evenly with any fixed length.",
+        )
+        for length in (3, 5)
+    ),
+    *(
+        Equivalent(
+            "webhooks/retries.py",
+            "share = int.from_bytes(digest[:8]) / (2**64 - 1)",
+            f"share = int.from_bytes(digest[:8]) / (2**64 {changed})",
+            "The difference is smaller than the precision of a float.",
+        )
+        for changed in ("- 2", "- 0", "+ 1")
+    ),
+    Equivalent(
+        "webhooks/signing.py",
+        "timestamp = timestamps[0]",
+        "timestamp = timestamps[ -1]",
+        "A header with more than one timestamp has already been refused.",
+    ),
+    *(
+        Equivalent(
+            "webhooks/signing.py",
+            "@functools.lru_cache(maxsize=1024)",
+            f"@functools.lru_cache(maxsize= {size})",
+            "The size of the cache does not affect the result.",
+        )
+        for size in (1023, 1025)
     ),
 )

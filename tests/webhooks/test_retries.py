@@ -25,22 +25,32 @@ def seconds_to_next(
     valid_for: float | None = None,
     delivery_id: UUID = DELIVERY,
 ) -> float | None:
-    """Return the seconds from the event to the next attempt, or None if there is no next attempt.
-
-    The latest attempt ended `ended` seconds after the event.
-    """
+    """Return the seconds from the event to the next attempt, or None if there is no next attempt."""
     start = retries.next_attempt_at(
-        retries.AttemptedDelivery(
-            event_type=event_type,
-            delivery_id=delivery_id,
-            attempts=attempts,
-            event_at=EVENT_AT,
-            ended_at=EVENT_AT + timedelta(seconds=ended),
-            valid_until=None if valid_for is None else EVENT_AT + timedelta(seconds=valid_for),
-            http_status=http_status,
-        )
+        attempted(event_type, attempts, ended, http_status, valid_for, delivery_id=delivery_id)
     )
     return None if start is None else (start - EVENT_AT).total_seconds()
+
+
+def attempted(
+    event_type: str,
+    attempts: int,
+    ended: float,
+    http_status: int | None,
+    valid_for: float | None,
+    *,
+    delivery_id: UUID = DELIVERY,
+) -> retries.AttemptedDelivery:
+    """Return a delivery whose latest attempt ended `ended` seconds after the event."""
+    return retries.AttemptedDelivery(
+        event_type=event_type,
+        delivery_id=delivery_id,
+        attempts=attempts,
+        event_at=EVENT_AT,
+        ended_at=EVENT_AT + timedelta(seconds=ended),
+        valid_until=None if valid_for is None else EVENT_AT + timedelta(seconds=valid_for),
+        http_status=http_status,
+    )
 
 
 class TestJitter:
@@ -88,7 +98,7 @@ class TestAuthorized:
 
     @pytest.mark.rule("delivery.last_word")
     @pytest.mark.parametrize(
-        "http_status", [101, 301, 302, 307, 400, 401, 403, 404, 407, 409, 410, 428, 430, 600, 999]
+        "http_status", [101, 301, 302, 307, 400, 401, 403, 404, 407, 409, 410, 428, 430, 499, 600, 999]
     )
     def test_parks_at_once_after_any_other_response(self, http_status: int) -> None:
         assert seconds_to_next("checkout.authorized", attempts=1, ended=1, http_status=http_status) is None
@@ -146,6 +156,29 @@ class TestThreeDays:
 class TestTestEvent:
     def test_gets_one_attempt(self) -> None:
         assert seconds_to_next("webhook.test", attempts=1, ended=1, http_status=None) is None
+
+
+class TestResumedSchedule:
+    @pytest.mark.parametrize(
+        ("event_type", "planned", "start"),
+        [
+            *(("checkout.voided", 59, 60), ("checkout.voided", 61, 61)),
+            *(("checkout.authorized", 62, 63), ("checkout.authorized", 64, 64)),
+        ],
+    )
+    def test_continues_at_the_planned_time_or_after_the_pause(
+        self, event_type: str, planned: int, start: int
+    ) -> None:
+        resumed = retries.resumes_at(
+            EVENT_AT + timedelta(seconds=planned), attempted(event_type, 1, 60, 500, None)
+        )
+        assert resumed == EVENT_AT + timedelta(seconds=start)
+
+    @pytest.mark.parametrize(("valid_for", "is_resumed"), [(75, False), (76, True)])
+    def test_ends_at_the_end_of_the_window(self, valid_for: int, is_resumed: bool) -> None:
+        planned = EVENT_AT + timedelta(seconds=75)
+        resumed = retries.resumes_at(planned, attempted("checkout.authorized", 1, 60, 500, valid_for))
+        assert resumed == (planned if is_resumed else None)
 
 
 class TestPolicy:
