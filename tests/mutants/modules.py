@@ -41,6 +41,7 @@ _WEBHOOKS: dict[str, tuple[str, ...]] = {
     ),
     "webhooks/signing.py": ("webhooks/test_signing.py",),
     "config/lib/leases.py": (
+        "config/lib/test_leases.py",
         "hosted_page/sms/test_outbox.py",
         "portal/mail/test_outbox.py",
         "checkout/syncing/test_notifications.py",
