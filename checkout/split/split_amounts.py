@@ -16,7 +16,7 @@ class SharesExceedAmount(ValueError):
         self.excess = excess
 
 
-def equal_shares(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
+def equal_shares(amount: int, people: int, *, step: int) -> tuple[int, int]:
     """Return the lead's share and each mate's share of `amount` minor units.
 
     `people` includes the lead. Each mate's share is a multiple of `step`. The lead's share includes the
@@ -40,7 +40,7 @@ def leads_part(amount: int, shares: Sequence[int]) -> int:
     return amount - sum(shares)
 
 
-def max_people(amount: int, *, minimum: int = 1) -> int:
+def max_people(amount: int, *, minimum: int) -> int:
     """Return the largest number of people who can share `amount` equally if each pays at least `minimum`.
 
     `minimum` must be a multiple of the step.

@@ -76,7 +76,7 @@ _CHECKOUT: dict[str, tuple[str, ...]] = {
     "checkout/api/idempotency.py": ("checkout/api/test_idempotency.py", "checkout/api/test_customer.py"),
     "checkout/split/item_amounts.py": ("checkout/split/test_item_amounts.py",),
     "checkout/split/share_rows.py": ("checkout/split/test_share_rows.py", "checkout/test_pledges.py"),
-    "checkout/split/split_amounts.py": ("checkout/test_mate_shares.py",),
+    "checkout/split/split_amounts.py": ("checkout/split/test_split_amounts.py",),
     "checkout/mate_shares.py": (
         "checkout/test_mate_shares.py",
         "checkout/test_pledges.py",
