@@ -1,8 +1,10 @@
 import pytest
+from django.db import transaction
 
 from checkout import cancellations, tasks
 from checkout.models import Checkout
-from payments.models import Payment
+from checkout.states import OperationInProgress
+from payments.models import Operation, Payment
 from tests.factories import CAUSE
 from webhooks.models import Event
 
@@ -25,3 +27,14 @@ class TestCancel:
     def test_refuses_a_captured_checkout(self, captured: Checkout) -> None:
         with pytest.raises(cancellations.NotCancellable):
             cancellations.cancel(captured.merchant, captured.pk, cause=CAUSE)
+
+    def test_refuses_to_run_in_an_open_transaction(self, held: Checkout) -> None:
+        with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
+            cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+
+    @pytest.mark.rule("cancel.open_operation")
+    def test_refuses_a_checkout_with_a_capture_in_doubt(self, held: Checkout, unclear: Operation) -> None:
+        with pytest.raises(OperationInProgress):
+            cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        held.refresh_from_db()
+        assert held.status == "authorized"

@@ -1,4 +1,5 @@
 import pytest
+from django.db import transaction
 
 from checkout import captures
 from checkout.models import Checkout
@@ -34,3 +35,9 @@ class TestCapture:
             captures.capture(rival, held.pk, cause=CAUSE)
         held.refresh_from_db()
         assert held.status == "authorized"
+
+    def test_refuses_to_run_in_an_open_transaction(self, held: Checkout) -> None:
+        """The intent must be committed before the provider is called."""
+        with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
+        assert not Operation.objects.filter(kind="capture").exists()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from checkout import events, expiry, tasks
@@ -102,6 +102,18 @@ class TestHolds:
             assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 2
         other.close()
         assert statuses(holds) == ["voided", "authorized", "voided"]
+
+
+class TestOpenTransaction:
+    def test_refuses_to_end_checkouts(self, holds: list[Checkout]) -> None:
+        """Otherwise, the locks would last as long as the caller's transaction."""
+        for expire in (
+            lambda: expiry.expire_due(Status.AUTHORIZED, limit=10),
+            lambda: expiry.expire_one_if_due(holds[0].pk),
+        ):
+            with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
+                expire()
+        assert statuses(holds) == ["authorized"] * 3
 
 
 class TestUnpaid:

@@ -47,7 +47,7 @@ def mutants(module: str, code: str) -> Iterator[Mutant]:
         places = [place for node in ast_nodes(tree) for place in operator.mutation_positions(node)]
         for occurrence in range(len(places)):
             changed = mutate_code(code, operator, occurrence)
-            if changed is not None and changed not in seen:
+            if changed is not None and changed not in seen and _is_python(changed):
                 seen.add(changed)
                 found.append(_mutant(module, code, changed))
     # The operator that replaces `*` by `/` also changes the `*` of a signature. Tests cannot notice this,
@@ -66,6 +66,15 @@ def identity(code: str) -> str:
         ):
             node.body = node.body[1:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_python(code: str) -> bool:
+    # The operator that adds `not` to a condition writes `not name := value`, which is a syntax error.
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _mutant(module: str, code: str, changed: str) -> Mutant:
