@@ -1,6 +1,8 @@
 """The tables of the allowed status changes of an order and of a share."""
 
+import itertools
 import re
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,24 @@ class TestTheTable:
         }
         ours = {("created", "voided"), ("created", "expired"), ("refunding", "captured")}
         assert {(str(origin), str(to)) for origin, to in states.ALLOWED_MOVES} == spec | ours
+
+    @pytest.mark.parametrize(
+        ("statuses", "allowed", "check"),
+        [
+            (Status, states.ALLOWED_MOVES, states.check_move),
+            (ShareStatus, ALLOWED_SHARE_MOVES, states.check_share_move),
+        ],
+        ids=["checkout", "share"],
+    )
+    def test_allows_exactly_its_pairs(
+        self, statuses: type[Status], allowed: Collection[tuple[str, str]], check: Callable[[str, str], None]
+    ) -> None:
+        for origin, to in itertools.product(statuses, statuses):
+            if (origin, to) in allowed:
+                check(origin, to)
+            else:
+                with pytest.raises(MoveRefused, match=f"never goes from {origin} to {to}"):
+                    check(origin, to)
 
     def test_has_no_change_from_a_final_status(self) -> None:
         ends = {Status.VOIDED, Status.EXPIRED, Status.REFUNDED}

@@ -1,11 +1,14 @@
 """How claimed deliveries end, on a real PostgreSQL: by a result, a lost worker, or an obsolete event."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from pytest_django.fixtures import Settings
 
-from config.lib import clock
+from config.lib import clock, failpoint
+from payments import restore_guard
 from tests.webhooks.story import claim_one, emit, record, register, subscribe, superseded
 from webhooks import delivery, retries, subscriptions
 from webhooks.models import Attempt, Delivery, EventType, Subscription
@@ -101,6 +104,21 @@ class TestRecord:
         assert (due.status, due.lease_token) == ("pending", UUID(claimed.lease_token))
         assert due.attempts.get().ended_at is None
 
+    def test_changes_nothing_if_the_process_dies_before_the_commit(
+        self, settings: Settings, tmp_path: Path
+    ) -> None:
+        due = emit(subscribe())
+        claimed = claim_one()
+        settings.FAIL_POINTS = str(tmp_path)
+        (tmp_path / f"webhook_recorded.{due.pk}").write_text("raise")
+        with pytest.raises(failpoint.Failed):
+            record(claimed, 200)
+        due.refresh_from_db()
+        assert (due.status, str(due.lease_token)) == ("pending", claimed.lease_token)
+        record(claimed, 200)
+        due.refresh_from_db()
+        assert due.status == "delivered"
+
     def test_records_each_result_of_a_batch_separately(self) -> None:
         acme = subscribe()
         for _ in range(3):
@@ -177,7 +195,28 @@ class TestCloseLost:
         assert due.attempts.get().error_message == "worker_lost"
 
 
+class TestGivenReason:
+    def test_is_empty_for_an_attempt_that_was_delivered(self) -> None:
+        due = emit(subscribe())
+        record(claim_one(), 200)
+        assert due.attempts.get().response_excerpt == "text"
+        assert delivery.given_reason(due.attempts.get()) == ""
+
+    @pytest.mark.rule("log.words")
+    @pytest.mark.parametrize(("length", "ending"), [(80, "aa"), (81, "a…")])
+    def test_has_at_most_eighty_characters(self, length: int, ending: str) -> None:
+        attempt = Attempt(http_status=400, response_excerpt="a" * length)
+        reason = delivery.given_reason(attempt)
+        assert (len(reason), reason[-2:]) == (80, ending)
+
+
 class TestEndPointless:
+    def test_changes_no_database_that_was_restored_and_is_not_repaired(self) -> None:
+        superseded(emit(subscribe(), EventType.AUTHORIZED, valid_for=120))
+        restore_guard._is_open._value = False
+        assert delivery.end_obsolete_deliveries() == 0
+        assert Delivery.objects.get().status == "pending"
+
     def test_supersedes_deliveries_of_superseded_events(self) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
         superseded(due)
