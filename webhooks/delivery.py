@@ -37,7 +37,7 @@ WORKER_LOST_TEXT = "our sender was cut off; the request may have arrived"
 REASON_CHARACTERS = 80  # of the reason that an endpoint gives, as people see it
 SWEEP_ROWS = 500
 DATABASE_ERRORS = (OperationalError, InterfaceError)
-CLAIM_LOCK_KEY = 0x636C6D  # first key of the advisory locks that claims take on endpoints: "clm" in ASCII
+CLAIM_LOCK_KEY = 0x636C6D  # first key of the advisory locks on endpoints: "clm" in ASCII
 
 
 class Claimed(NamedTuple):

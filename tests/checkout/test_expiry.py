@@ -17,6 +17,7 @@ from payments import open_operations, operations
 from payments.models import Merchant, Operation, Payment
 from tests import factories
 from tests.factories import CAUSE, make_late
+from tests.outages import InDoubt
 from webhooks.models import Delivery, Event, Subscription
 
 
@@ -107,16 +108,66 @@ class TestHolds:
 class TestOpenTransaction:
     def test_refuses_to_end_checkouts(self, holds: list[Checkout]) -> None:
         """Otherwise, the locks would last as long as the caller's transaction."""
-        for expire in (
+        calls: list[Callable[[], object]] = [
             lambda: expiry.expire_due(Status.AUTHORIZED, limit=10),
             lambda: expiry.expire_one_if_due(holds[0].pk),
-        ):
+        ]
+        for expire in calls:
             with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
                 expire()
         assert statuses(holds) == ["authorized"] * 3
 
 
+class TestPassedDeadline:
+    def test_ends_a_checkout_once(self, held: Checkout) -> None:
+        make_late(held)
+        with transaction.atomic():
+            checkout = Checkout.objects.locked(held.pk)
+            assert expiry.expire_if_due(checkout, clock.now())
+            assert not expiry.expire_if_due(checkout, clock.now())
+
+    def test_waits_for_an_open_capture(self, held: Checkout, unclear: Operation) -> None:
+        make_late(held)
+        with transaction.atomic():
+            assert not expiry.expire_if_due(Checkout.objects.locked(held.pk), clock.now())
+        assert statuses([held]) == ["authorized"]
+        assert expiry.oldest_deadline(Status.AUTHORIZED) is None
+
+    def test_ends_the_checkouts_of_one_merchant(self, holds: list[Checkout], rival: Merchant) -> None:
+        other = factories.checkout(rival)
+        make_late(other)
+        expiry.expire_late_of(holds[0].merchant)
+        assert statuses([*holds, other]) == ["voided"] * 3 + ["created"]
+
+    def test_of_the_longest_overdue_checkout_is_reported(self, holds: list[Checkout]) -> None:
+        assert expiry.oldest_deadline(Status.AUTHORIZED) == holds[0].capture_before
+        assert expiry.oldest_deadline(Status.CREATED) is None
+
+    @pytest.mark.parametrize(("seconds", "is_left_out"), [(50, True), (61, False)])
+    def test_is_not_waited_for_while_a_bank_is_asked(
+        self, unpaid: Checkout, in_doubt: InDoubt, seconds: int, is_left_out: bool
+    ) -> None:
+        asked = in_doubt("authorize")
+        Operation.objects.filter(pk=asked.pk).update(created_at=clock.now() - timedelta(seconds=seconds))
+        assert expiry.exclude_blocked(Checkout.objects.all()).exists() != is_left_out
+
+
+class TestNextLapse:
+    def test_is_that_of_the_first_hold(self, held: Checkout) -> None:
+        assert held.capture_before is not None
+        remaining = expiry.seconds_to_next_lapse()
+        assert remaining is not None
+        assert remaining == pytest.approx((held.capture_before - clock.now()).total_seconds(), abs=5)
+
+    def test_is_unknown_if_no_card_is_held(self, unpaid: Checkout) -> None:
+        assert expiry.seconds_to_next_lapse() is None
+
+
 class TestUnpaid:
+    def test_no_checkout_ends_before_its_deadline(self, unpaid: Checkout) -> None:
+        assert expiry.expire_due(Status.CREATED, limit=10) == 0
+        assert statuses([unpaid]) == ["created"]
+
     def test_expire_together(self, acme: Merchant) -> None:
         unpaid = [factories.checkout(acme) for _ in range(2)]
         for checkout in unpaid:

@@ -103,4 +103,37 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         )
         for size in (1023, 1025)
     ),
+    Equivalent(
+        "webhooks/delivery.py",
+        "@dataclass(frozen=True)",
+        "@dataclass(frozen=False)",
+        "No code changes a result.",
+    ),
+    *(
+        Equivalent(
+            "webhooks/delivery.py",
+            "SWEEP_ROWS = 500",
+            f"SWEEP_ROWS = {rows}",
+            "The number only limits how many rows one statement ends.",
+        )
+        for rows in (499, 501)
+    ),
+    *(
+        Equivalent(
+            "webhooks/delivery.py",
+            'CLAIM_LOCK_KEY = 0x636C6D  # first key of the advisory locks on endpoints: "clm" in ASCII',
+            f'CLAIM_LOCK_KEY = {key}  # first key of the advisory locks on endpoints: "clm" in ASCII',
+            "Any key that no other lock has is as good.",
+        )
+        for key in (6515820, 6515822)
+    ),
+    *(
+        Equivalent(
+            "checkout/expiry.py",
+            "PAGE = 200  # maximum number of checkouts on a page of a list",
+            f"PAGE = {rows}  # maximum number of checkouts on a page of a list",
+            "The number only limits how many checkouts one call ends.",
+        )
+        for rows in (199, 201)
+    ),
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import DataError
 from pytest_django.fixtures import Settings
 
 from config.lib import clock, failpoint
@@ -147,6 +148,16 @@ class TestRecord:
                 Delivery.objects.update(next_attempt_at=clock.now())
         assert (due.status, due.attempt_count, due.attempts.count()) == ("parked", 9, 9)
         assert gaps == sorted(gaps) and timedelta(hours=64) < sum(gaps, timedelta()) < timedelta(hours=80)
+
+
+class TestFailedClaim:
+    def test_leases_no_delivery(self) -> None:
+        due = emit(subscribe())
+        with pytest.raises(DataError):
+            delivery.claim(slots=-1, general_slots=1)
+        due.refresh_from_db()
+        assert due.lease_token is None
+        assert claim_one().delivery_id == str(due.pk)
 
 
 class TestCloseLost:
