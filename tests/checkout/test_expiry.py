@@ -68,6 +68,12 @@ class TestHolds:
             assert expiry.expire_due(Status.AUTHORIZED, limit=2) == 2
         assert len(two) == len(one)
 
+    def test_are_locked_so_that_other_processes_can_still_refer_to_them(self, holds: list[Checkout]) -> None:
+        with CaptureQueriesContext(connection) as sent:
+            expiry.expire_due(Status.AUTHORIZED, limit=1)
+        locking = [query["sql"] for query in sent if "SKIP LOCKED" in query["sql"]]
+        assert len(locking) == 1 and "FOR NO KEY UPDATE" in locking[0]
+
     def test_with_an_operation_that_started_during_the_lock_stay_held(
         self, holds: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -65,7 +65,12 @@ _CHECKOUT: dict[str, tuple[str, ...]] = {
         "checkout/in_doubt/test_payments_in_doubt.py",
         "checkout/test_given_up_cards.py",
     ),
-    "checkout/captures.py": ("checkout/test_captures.py", "checkout/in_doubt", "checkout/locking"),
+    "checkout/captures.py": (
+        "checkout/test_captures.py",
+        "checkout/in_doubt/test_accepted.py",
+        "checkout/in_doubt/test_payments_in_doubt.py",
+        "payments/test_bulkheads.py",
+    ),
     "checkout/cancellations.py": ("checkout/test_cancellations.py",),
     "checkout/pledges.py": (
         "checkout/test_pledges.py",
