@@ -38,7 +38,7 @@ def guide_text(document: dict[str, Any]) -> str:
 def fill_in_values(text: str, document: dict[str, Any]) -> str:
     """Replace the placeholders in a text of the documentation by values from the code."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]
-    starts = [str(start) for start in getattr(retries.SCHEDULES[EventType.AUTHORIZED], "starts", ())[1:]]
+    starts = [str(start) for start in getattr(retries.SCHEDULES[EventType.AUTHORIZED], "starts", ())]
     values = {
         "{base_url}": settings.BASE_URL,
         "{sandbox_url}": settings.BASE_URL if settings.SANDBOX else "<SANDBOX_BASE_URL>",
