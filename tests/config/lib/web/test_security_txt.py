@@ -54,6 +54,11 @@ def test_policy_names_the_contact_and_the_limits_of_testing(settings: Settings) 
     assert 'href="mailto:help@pay.example"' in page and "test cards in the sandbox" in page
 
 
+def test_policy_has_the_style_sheet_of_its_layout() -> None:
+    page = Client().get("/security").content.decode()
+    assert 'class="message"' in page and "/css/message." in page and "front-wide" not in page
+
+
 def test_repository_has_the_same_policy() -> None:
     text = Path(".github/SECURITY.md").read_text()
     assert "/.well-known/security.txt" in text and "test cards in the sandbox" in text
