@@ -3,6 +3,7 @@
 Rule operator.rights.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from allauth.mfa.models import Authenticator
@@ -20,6 +21,7 @@ from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.money_columns import MoneyAdmin
 from portal import audit_words, operator_changes
 from portal.accounts import sessions
+from portal.backoffice import operator_rights
 from portal.models import (
     ApiClient,
     AuditEntry,
@@ -52,11 +54,26 @@ def _may_do_everything(request: HttpRequest) -> bool:
 
 
 class PermissionsAdmin(OperatorAdmin):
-    """The base class of admins that give permissions. One query reads permissions and their content types."""
+    """The base class of admins that give rights. The rights and groups are tick boxes."""
+
+    titles: Mapping[str, str] = {
+        "is_superuser": "can do everything",
+        "is_staff": "operator",
+        "permissions": "rights",
+        "user_permissions": "rights",
+    }
+    explanations: Mapping[str, str] = {
+        "is_superuser": "Only these operators give rights to others.",
+        "is_staff": "May log in to these pages.",
+        "groups": "An operator also has the rights of these groups.",
+        "user_permissions": "",
+    }
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.related_model is Permission:
-            kwargs["queryset"] = Permission.objects.select_related("content_type")
+            kwargs["form_class"] = operator_rights.RightsField
+        else:
+            kwargs["widget"] = operator_rights.TickBoxes("Groups")
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
@@ -67,7 +84,6 @@ class GroupAdmin(PermissionsAdmin):
     is_small = True
     list_display = ("name",)
     search_fields = ("name",)
-    filter_horizontal = ("permissions",)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _may_do_everything(request)
@@ -85,7 +101,6 @@ class UserAdmin(PermissionsAdmin):
     search_fields = ("email",)
     fields = ("email", "is_active", *RIGHTS)
     readonly_fields = ("last_login", "date_joined", "disuse_warned_at", "disabled_for_disuse_at")
-    filter_horizontal = ("groups", "user_permissions")
     panels = (("portal.membership", "user"),)
 
     @admin.display(description="rights")
@@ -98,15 +113,23 @@ class UserAdmin(PermissionsAdmin):
             return "Disabled as unused"
         return "Active" if person.is_active else "Closed"
 
+    @admin.display(description="rights")
+    def own_rights(self, person: User) -> str:
+        rows = person.user_permissions.select_related("content_type")
+        return operator_rights.rights_in_words(rows) or columns.EMPTY_CELL
+
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields if obj is None else (*self.fields, *self.readonly_fields)
+        fields = [name for name in self.fields if _may_do_everything(request) or name != "user_permissions"]
+        if obj is None:
+            return fields
+        return [*fields, *(() if _may_do_everything(request) else ("own_rights",)), *self.readonly_fields]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if _may_do_everything(request):
             return self.readonly_fields
         # By changing a person's e-mail, an operator could take over the account.
         protected_fields = RIGHTS if obj is None else (*RIGHTS, "email")
-        return (*self.readonly_fields, *protected_fields)
+        return (*self.readonly_fields, *protected_fields, "own_rights")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and may_change_person(request, obj)

@@ -62,6 +62,8 @@ _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 # The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
     "checkout.prefill": "Filled in for payers",
+    "hosted_page.payersignin": "Payer sign-ins",
+    "hosted_page.signincode": "Sign-in codes",
     "portal.lastwrite": "Last writes",
 }
 

@@ -15,6 +15,7 @@ from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet, 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from config.lib.admin import columns, lists, panels, titles
 from config.lib.admin.columns import Column
@@ -68,12 +69,14 @@ class OperatorAdmin(admin.ModelAdmin):
     view_on_site = False  # no row has a page outside the admin, even if a library's model says so
 
     titles: Mapping[str, str] = {}  # labels of fields, if `titles.title_of` returns one that does not fit
+    explanations: Mapping[str, str] = {}  # help texts of fields, if the model's are not for operators
     short_names: Mapping[str, str] = {}  # names of actions for the buttons on a row's page
     searched_by = ""  # the label of the search field, if it needs one
     adds_by = ""  # the label of the button that adds a row, if it needs one
     listed_as = "Newest first"  # the list's order
     is_small = False  # the table has so few rows that a search or a filter can read all of them
     secret: tuple[str, ...] = ()
+    code_words: tuple[str, ...] = ()  # fields with machine words, which are shown in plain words
     hidden: tuple[str, ...] = ()  # fields for the program, which do not help an operator
     panel_order: tuple[str, ...] = ("pk",)  # the order of the rows in a panel on another row's page
     actors: tuple[str, ...] = ("actor",)  # fields that say who caused a change
@@ -108,6 +111,8 @@ class OperatorAdmin(admin.ModelAdmin):
             return columns.time_column(name, title)
         if isinstance(field, UUIDField) or name in CODES:
             return columns.code_column(name, title)
+        if name in self.code_words:
+            return columns.words_column(name, title)
         make = columns.actor_column if name in self.actors else columns.field_column
         return make(name, title)
 
@@ -131,6 +136,19 @@ class OperatorAdmin(admin.ModelAdmin):
         if not (self.has_change_permission(request, row) or self.has_delete_permission(request, row)):
             return row  # Django will refuse the request, and our role cannot lock the rows of some tables
         return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=row.pk)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Return the form, with the labels and help texts of this admin."""
+        kwargs["labels"] = {name: capfirst(title) for name, title in self.titles.items()}
+        kwargs["help_texts"] = {"subject": "", **self.explanations}
+        return super().get_form(request, obj, change, **kwargs)
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Return the form field of a choice. Without a default, it asks for one in words."""
+        kwargs["choices"] = db_field.get_choices(
+            include_blank=db_field.blank or not db_field.has_default(), blank_choice=[("", "Choose one")]
+        )
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         shown = [self.column(name) for name in self.list_display]
