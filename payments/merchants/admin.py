@@ -74,7 +74,7 @@ SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "stopped": Q(is_
 HELP_TEXTS = {
     "country": "Two letters, such as GB. The country of phone numbers without a country code.",
     "brand_colour": "# and six hexadecimal digits, such as #A61C59.",
-    "shop_url": "Where payers go if their order has no cancel URL. If empty, they stay on the page.",
+    "shop_url": "We link to it for customers whose order has no link back to the shop, such as a mate who has paid.",
     "time_zone": "The time zone of the portal, such as Europe/London.",
     "provider_account": "The provider account of the merchant’s future payments. If empty, the service’s own.",
     "return_hosts": "Hosts to which customers can be sent back, one on each line. If empty, any host.",

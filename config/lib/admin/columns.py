@@ -88,6 +88,14 @@ def field_column(name: str, title: str) -> Column:
 
 
 @cache
+def words_column(name: str, title: str) -> Column:
+    """Return a column that shows a machine word in plain words: "card_account_closed" as "Card account closed"."""
+    return _name_column(
+        lambda row: str(getattr(row, name)).replace("_", " ").capitalize() or EMPTY_CELL, name, title
+    )
+
+
+@cache
 def code_column(name: str, title: str) -> Column:
     """Return a column that shows an id in the font for ids."""
 

@@ -1,7 +1,12 @@
 """The read-only admin of the sandbox bank's tables."""
 
-from django.contrib import admin
+from collections.abc import Mapping
+from typing import Any
 
+from django.contrib import admin
+from django.http import HttpRequest
+
+from config.lib.admin import columns
 from config.lib.admin.readonly import ReadOnlyAdmin, UnloggedAdmin
 from payments.money_columns import MoneyAdmin
 from payments.providers.sandbox.models import (
@@ -25,18 +30,46 @@ class ChargeAdmin(MoneyAdmin):
     references = {"payment": "payments.payment", "account": "payments.merchant"}
     panels = (("bank.call", "charge"), ("bank.dispute", "charge"))
     secret = ("return_url",)
+    explanations: Mapping[str, str] = {
+        "payment": "Our payment.",
+        "account": "Our merchant.",
+        "token": "The token of the card that was charged.",
+        "last4": "",
+    }
 
 
 @admin.register(Call)
 class CallAdmin(MoneyAdmin):
+    titles: Mapping[str, str] = {
+        "key": "ID",
+        "reference": "service’s key",
+        "is_remembered": "answer is repeated",
+    }
+    explanations: Mapping[str, str] = {
+        "key": "",
+        "reference": "The key that the service sent. An action in the dashboard has none.",
+        "is_remembered": "Whether another call with the key gets this answer.",
+        "changed_at": "",
+        "refund": "Our refund.",
+        "share": "Our share.",
+    }
+    code_words = ("kind", "verdict", "reason", "fails_with")
+    search_help_text = "The whole ID of the call, its charge or its payment."
     list_display = ("key", "kind", "verdict", "reason", "amount", "created_at", "settles_at")
     search_fields = ("key", "charge", "charge__payment")
     currency = "charge.currency"
     panels = (("bank.banknotification", "call"),)
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields. Only a refund can be returned."""
+        fields = super().get_fields(request, obj)
+        is_refund = obj is None or obj.kind == "refund"
+        return [field for field in fields if is_refund or columns.column_name(field) != "has_returned"]
+
 
 @admin.register(Dispute)
 class DisputeAdmin(MoneyAdmin):
+    code_words = ("reason",)
     list_display = ("id", "charge", "amount", "reason", "status", "opens_at", "respond_by")
     list_filter = ("status",)
     search_fields = ("id", "charge")
@@ -59,6 +92,7 @@ class CardSessionAdmin(UnloggedAdmin):
 
 @admin.register(BankNotification)
 class BankNotificationAdmin(ReadOnlyAdmin):
+    code_words = ("verdict",)
     list_display = ("id", "call", "dispute", "verdict", "attempts", "due_at")
     search_fields = ("id", "call", "dispute")
 
