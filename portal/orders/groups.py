@@ -65,7 +65,7 @@ class GroupFigures:
     - `share_amount`: the sum of all these shares
     - `paid_amount`: the sum of the paid shares, without refunded ones
     - `opted_in`: mates who ticked the marketing box
-    - `equal`: orders that were split equally
+    - `equal`, `by_item`: orders that were split equally, and orders that were split by item
     """
 
     captured: int
@@ -76,6 +76,7 @@ class GroupFigures:
     paid_amount: int
     opted_in: int
     equal: int
+    by_item: int
 
 
 def split_orders(merchant: Merchant) -> QuerySet[Checkout]:
@@ -97,6 +98,7 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
         share_amount=Sum("amount"),
         paid_amount=Sum("amount", filter=Q(status__in=SHARE_PAID)),
     )
+    items = Exists(PaymentRequest.objects.filter(checkout=OuterRef("pk")).exclude(units=[]))
     opted_in = OptIn.objects.filter(checkout_uuid__in=orders.values("pk"), share_uuid__isnull=False)
     return GroupFigures(
         # One statement counts both, so that no order is only in one of them.
@@ -106,7 +108,8 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
         share_amount=sums["share_amount"] or 0,
         paid_amount=sums["paid_amount"] or 0,
         opted_in=opted_in.values("share_uuid").distinct().count(),
-        equal=_count_equal(orders, safe_answers.amount_rule(currency).step),
+        equal=_count_equal(orders.exclude(items), safe_answers.amount_rule(currency).step),
+        by_item=orders.filter(items).count(),
     )
 
 

@@ -126,7 +126,11 @@ def _payment_times(merchant: Merchant) -> dict[str, Any]:
 
 
 def _split_figures(figures: GroupFigures) -> list[dict[str, str]]:
-    counts = {"Equally": figures.equal, "Different amounts": figures.orders - figures.equal}
+    counts = {
+        "Equally": figures.equal,
+        "Different amounts": figures.orders - figures.equal - figures.by_item,
+        "By item": figures.by_item,
+    }
     return [
         {"name": name, "value": f"{count:,}", "note": _percent(count, figures.orders)}
         for name, count in counts.items()

@@ -57,7 +57,7 @@ def test_shows_counts_and_sums_and_no_person(owner: Client, order: Checkout, fin
     page = text(owner.get("/portal/groups"))
     assert "Orders split 1 of 1 captured, 100%" in page and "Mates paid 1 of 2 50%" in page
     assert "Came in from mates £20.00 of £50.00 asked" in page
-    assert "Equally 0" in page and "Different amounts 1 100%" in page
+    assert "Equally 0" in page and "Different amounts 1 100% By item 0" in page
     assert "Group Created today Mates paid" in page
     assert "Mates who were refunded count as paid, but their money is not in “From mates”." in page
     assert "Collecting" in page and "2 shares: 1 paid." in owner.get("/portal/groups").content.decode()
@@ -79,7 +79,7 @@ def test_says_when_all_have_paid_and_when_the_links_have_ended(
 
 
 def test_shows_how_fast_ended_shares_were_paid(owner: Client, order: Checkout, finn: Mate) -> None:
-    assert "No links have ended" in text(owner.get("/portal/groups"))
+    assert "How fast mates pay appears here" in text(owner.get("/portal/groups"))
     finn.pay()
     assert mates.settled(finn.share) == "reimbursed"
     PaymentRequest.objects.update(expires_at=clock.now())
@@ -133,6 +133,13 @@ def test_an_order_is_split_equally_if_the_lead_bears_as_much_as_each_mate(
     order.payment_requests.update(amount=5000)
     Checkout.objects.filter(pk=order.pk).update(amount=amount)
     assert f"Equally {int(is_equal)} " in text(owner.get("/portal/groups"))
+
+
+def test_counts_a_split_by_item_only_as_such(owner: Client, order: Checkout) -> None:
+    order.payment_requests.update(amount=5000, units=[1])
+    Checkout.objects.filter(pk=order.pk).update(amount=15000)
+    page = text(owner.get("/portal/groups"))
+    assert "Equally 0 0% Different amounts 0 0% By item 1 100%" in page
 
 
 def test_belongs_to_its_merchant(order: Checkout) -> None:
