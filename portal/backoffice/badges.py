@@ -103,3 +103,9 @@ def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge
 def is_unresolved(operation: Operation) -> bool:
     """Return whether the outcome of an operation is not known yet."""
     return operation.state in Operation.OPEN or operation_queue.is_in_doubt(operation)
+
+
+def operation_title(row: Operation) -> str:
+    """Return what an operation is, such as "Capture". A refund that pays a lead back is a reimbursement."""
+    is_reimbursement = row.purpose == Operation.Purpose.REIMBURSEMENT
+    return "Reimbursement" if is_reimbursement else str(row.get_kind_display())

@@ -235,6 +235,7 @@ class Page:
         if (
             is_elsewhere
             or self._returned_amount
+            or self._refused_sentence
             or any(row.status != Dispute.Status.WON for row in self.disputes)
         ):
             return ""
@@ -261,7 +262,22 @@ class Page:
             if outside_amount
             else ""
         )
-        return self._unknown_sentence or _sentence_by_status(self.checkout, self.amount) + outside
+        by_status = _sentence_by_status(self.checkout, self.amount) + outside
+        unknown = UNKNOWN.get(self._unknown_kind, "").format(amount=self.amount)
+        return unknown or self._refused_sentence or by_status
+
+    @property
+    def _refused_sentence(self) -> str:
+        """Return sentences about the cards of a refund, "" unless a card has refused its part."""
+        is_refunding = self.checkout.status == Status.REFUNDING and self._may_see(Operation)
+        parts = self.order.sent_parts if is_refunding else []
+        refused = [part for part in parts if part.state == Operation.State.FAILED]
+        reached = [card_of(part.payment) for part in parts if part.state == Operation.State.SUCCEEDED]
+        missing = " and ".join(
+            f"{self._display(part.amount)} has not reached {card_of(part.payment)}" for part in refused
+        )
+        rest = f" {' and '.join(reached)} {'has' if len(reached) == 1 else 'have'} the money back."
+        return f"{missing}.{rest if reached else ''}" if refused else ""
 
     @property
     def _cards(self) -> Sequence[Card]:
@@ -287,12 +303,6 @@ class Page:
         return OTHER_PLACES.get(self._unknown_kind, "") if self.place == "hold" else ""
 
     @property
-    def _unknown_sentence(self) -> str:
-        """Return a sentence about the unresolved operation on the lead's card, or "" if there is none."""
-        kind = self._unknown_kind
-        return UNKNOWN[kind].format(amount=self.amount) if kind else ""
-
-    @property
     def _unknown_kind(self) -> str:
         """Return the kind of the unresolved authorization or capture on the lead's card, or ""."""
         lead_operations = [
@@ -309,7 +319,7 @@ class Page:
         parts = [reasons.reason_text(row.reason)]
         is_ours = row.purpose != Operation.Purpose.OUTSIDE
         parts.append(f"Asked {row.attempts} times." if row.attempts > 1 and is_ours else "")
-        title = str(row.get_kind_display()) if is_ours else OUTSIDE
+        title = badges.operation_title(row) if is_ours else OUTSIDE
         refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,

@@ -120,7 +120,7 @@ def _describe_payment(row: Any) -> RecordRow:
 def _describe_operation(row: Any) -> RecordRow:
     return RecordRow(
         row,
-        str(row.get_kind_display()),
+        badges.operation_title(row),
         row.created_at,
         row.payment.merchant,
         row.payment.checkout_uuid,

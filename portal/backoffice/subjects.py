@@ -74,7 +74,7 @@ def _describe_operations(rows: Sequence[Any]) -> Iterator[RowDescription]:
     ids = read_order_ids([row.payment.checkout_uuid for row in rows])
     for row in rows:
         yield RowDescription(
-            title=str(row.get_kind_display()),
+            title=badges.operation_title(row),
             address=columns.page_address("payments.operation", row.pk),
             badge=badges.of_operation(row),
             amount=money.display(row.amount, row.payment.currency),

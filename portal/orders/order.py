@@ -119,14 +119,19 @@ class Order:
         return list(rows.order_by("created_at", "pk"))
 
     @cached_property
-    def has_refused_part(self) -> bool:
-        """Whether the bank has refused a part of the refund, and we have not sent that part again since."""
+    def sent_parts(self) -> list[Operation]:
+        """The newest part of a refund that was sent to each card, with its payment."""
         parts = Operation.objects.filter(
             payment__checkout_uuid=self.checkout.pk, purpose=Operation.Purpose.REFUND_PART
         )
         sent = parts.exclude(state=Operation.State.PLANNED).exclude(reason__in=cards.NOT_CARRIED_OUT)
         newest = sent.order_by("payment", "-created_at", "-pk").distinct("payment")
-        return any(part.state == Operation.State.FAILED for part in newest)
+        return list(newest.select_related("payment"))
+
+    @property
+    def has_refused_part(self) -> bool:
+        """Whether the bank has refused a part of the refund, and we have not sent that part again since."""
+        return any(part.state == Operation.State.FAILED for part in self.sent_parts)
 
     @cached_property
     def disputes(self) -> list[Dispute]:

@@ -12,8 +12,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from checkout import captures, tasks
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout, Refund
+from payments import money
 from payments.discrepancies import kinds, reporting
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import fault_injection
@@ -66,6 +67,33 @@ class TestWhereTheMoneyIs:
         page = page_of(operator, captured)
         assert "A payer disputes £90.00: their bank keeps it until the dispute is decided." in page
         assert "Disputed</span>" in page and "The merchant has" not in page
+
+    def test_is_not_on_its_way_once_a_card_has_refused_its_part(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        order = at("refunding")
+        (part,) = Operation.objects.filter(kind="refund")
+        part.state, part.reason, part.attempts, part.ended_at = "failed", "expired_card", 1, part.created_at
+        part.save()
+        page = page_of(operator, order)
+        assert "£90.00 has not reached Visa 4242." in page and "on its way back" not in page
+        part.state, part.reason = "succeeded", ""
+        part.save()
+        assert "has not reached" not in page_of(operator, order)
+
+    def test_names_the_card_that_has_its_part_of_the_refund(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        shared = at("shared")
+        refunds.accept(shared.merchant, shared.pk, ref="r-1", cause=CAUSE)
+        parts = Operation.objects.filter(purpose="refund_part")
+        parts.update(state="succeeded", attempts=1, ended_at=shared.created_at)
+        mate = parts.exclude(payment__subject=shared.pk).get()
+        parts.filter(pk=mate.pk).update(state="failed", reason="card_account_closed")
+        page = page_of(operator, shared)
+        amount = money.display(mate.amount, "GBP")
+        assert f"{amount} has not reached a mate’s Mastercard 4444. Visa 4242 has the money back." in page
+        assert ">Reimbursement</a>" in page
 
 
 class TestOpenCases:
