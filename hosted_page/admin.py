@@ -1,9 +1,12 @@
 """Admin of the hosted page's models, without codes, e-mail addresses and whole phone numbers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
+from django.http import HttpRequest
 
+from config.lib.admin import columns
 from config.lib.admin.readonly import ReadOnlyAdmin, UnloggedAdmin
 from hosted_page.models import (
     CardTry,
@@ -20,6 +23,8 @@ from hosted_page.models import (
 )
 from hosted_page.sms import message_states
 from hosted_page.sms.message_states import MessageState
+
+SENDING = ("claimed_at", "sent_at")
 
 
 class PhoneAdmin(ReadOnlyAdmin):
@@ -62,6 +67,12 @@ class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
     references = {"checkout_uuid": "checkout.checkout"}
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest", "site_digest")
 
+    def get_fields(self, request: HttpRequest, obj: SmsMessage | None = None) -> Any:
+        """Return the fields. Without a carrier, no text was sent, so there are no times of its sending."""
+        fields = super().get_fields(request, obj)
+        has_carrier = obj is None or message_states.state_of(obj) != MessageState.NO_CARRIER
+        return [field for field in fields if has_carrier or columns.column_name(field) not in SENDING]
+
     @admin.display(description="state")
     def state(self, row: SmsMessage) -> str:
         """Return what the service knows from the carrier, with the time at which the carrier took the message."""
@@ -74,6 +85,7 @@ class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
 class SmsDayAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("day", "merchant", "count", "warned_at")
+    explanations: Mapping[str, str] = {"merchant": ""}
     search_fields = ("merchant__name",)
 
 

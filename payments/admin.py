@@ -31,6 +31,14 @@ from payments.models import (
 )
 from payments.money_columns import MoneyAdmin
 
+# What an operation of a payment is for. The label of the column's choice is the same for all kinds.
+PURPOSES: Mapping[str, str] = {
+    Operation.Kind.AUTHORIZE: "To hold the amount on the card",
+    Operation.Kind.CAPTURE: "To charge the card",
+    Operation.Kind.VOID: "To release the hold on the card",
+    Operation.Kind.REFUND: "To pay the amount back to the card",
+}
+
 admin.site.register(Merchant, merchants_admin.MerchantAdmin)
 admin.site.register(Switch, merchants_admin.SwitchAdmin)
 
@@ -94,6 +102,11 @@ class OperationAdmin(MoneyAdmin):
     currency = "payment.currency"
     references = {"refund_uuid": "checkout.refund", "share_uuid": "checkout.paymentrequest"}
     titles: Mapping[str, str] = {"kind": "what"}
+    explanations: Mapping[str, str] = {
+        "first_sent_at": "When the first call to the provider was sent.",
+        "last_sent_at": "The last call to the provider was sent before this time.",
+        "created_at": "",
+    }
     panels = (
         ("payments.movement", "operation"),
         ("payments.booking", "operation"),
@@ -106,6 +119,14 @@ class OperationAdmin(MoneyAdmin):
         return (
             f"the {str(row.get_kind_display()).lower()} of {money.display(row.amount, row.payment.currency)}"
         )
+
+    def column(self, name: Any) -> Any:
+        return self.purpose_words if name == "purpose" else super().column(name)
+
+    @admin.display(description="purpose")
+    def purpose_words(self, operation: Operation) -> str:
+        is_of_payment = operation.purpose == Operation.Purpose.PAYMENT
+        return PURPOSES[operation.kind] if is_of_payment else str(operation.get_purpose_display())
 
     @admin.display(description="merchant")
     def merchant(self, operation: Operation) -> str:
@@ -157,6 +178,10 @@ class MovementAdmin(MoneyAdmin):
     search_fields = ("id", "payment", "operation", "dispute", "checkout_uuid", "reference")
     currency = "payment.currency"
     listed_as = "Last recorded first"
+    explanations: Mapping[str, str] = {
+        "operation": "The operation that caused it, if it is known.",
+        "bearer": "Who pays or receives the amount.",
+    }
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.posting", "transaction"),)
 

@@ -207,6 +207,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     list_display = ("id", "merchant", "user", "client", "action", "request_id", "created_at")
     search_fields = ("id",)
     merchants_order = ("-created_at", "-pk")
+    titles: Mapping[str, str] = {"is_operators": "by an operator"}
+    explanations: Mapping[str, str] = {"is_operators": ""}
     hidden = ("action",)  # the heading says what was done
 
     def column(self, name: Any) -> Any:
@@ -258,6 +260,8 @@ class OutboundEmailAdmin(ReadOnlyAdmin):
     )
     search_fields = ("id",)
     secret = ("facts", "text")
+    hidden = ("kind",)  # the heading has its words
+    explanations: Mapping[str, str] = {"key": "The service sends one email for each kind and key."}
 
 
 @admin.register(PaymentHour)

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -55,6 +56,9 @@ class SubscriptionAdmin(ResendingAdmin):
     search_fields = ("url", "merchant__name")
     actions = ("resend_parked",)
     extra_columns = ("health",)
+    explanations: Mapping[str, str] = {
+        "has_deliveries": "Whether a delivery was ever sent to it. It is kept as long as its deliveries."
+    }
 
     def column(self, name: Any) -> Any:
         return self.types if name == "event_types" else super().column(name)
@@ -73,9 +77,7 @@ class SubscriptionAdmin(ResendingAdmin):
         due = f"Waiting since {found.oldest_due_at:%H:%M:%S}." if found.oldest_due_at else "Nothing is due."
         return f"{rate} {times} {due} {found.parked} parked."
 
-    @admin.action(
-        description="Send deliveries again that were parked in the last 24 hours", permissions=["resend"]
-    )
+    @admin.action(description="Resend what was parked in the last 24 hours", permissions=["resend"])
     def resend_parked(self, request: HttpRequest, rows: QuerySet[Subscription]) -> None:
         for subscription in rows.select_related("merchant"):
             merchant = subscription.merchant

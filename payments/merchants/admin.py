@@ -3,6 +3,7 @@
 Rules operator.stop, operator.settings, operator.recorded.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -137,7 +138,6 @@ class MerchantAdmin(OperatorAdmin):
     list_display = ("name", "id", "country", "created_at")
     list_filter = (SUSPENSION, "country", "opt_in_enabled")
     search_fields = ("name", "id")
-    readonly_fields = ("state", "id", "created_at")
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -161,12 +161,13 @@ class MerchantAdmin(OperatorAdmin):
         """Return the fields. A merchant that is not saved yet has no state, id or time."""
         own = {"id", "created_at", "brand_version", "logo_version", "logo_width"}
         changed = [field.name for field in self.opts.fields if field.name not in own]
-        return ["state", "id", *changed, "created_at"] if obj else changed
+        return ["state", self.column("id"), *changed, self.column("created_at")] if obj else changed
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the read-only fields. Only superusers may change a merchant's account at the provider."""
         is_superuser = getattr(request.user, "is_superuser", False)
-        return self.readonly_fields if is_superuser else (*self.readonly_fields, "provider_account")
+        fields = ("state", self.column("id"), self.column("created_at"))
+        return fields if is_superuser else (*fields, "provider_account")
 
     @admin.display(description="state")
     def state(self, merchant: Merchant) -> str:
@@ -255,6 +256,7 @@ class SwitchAdmin(ReadOnlyAdmin):
 
     is_small = True
     adds_by = "Stop all merchants"
+    explanations: Mapping[str, str] = {"merchant": ""}
     actions = ("lift",)
     list_display = ("__str__", "merchant", "reason", "changed_at")
     list_filter = (lists.state_filter({"stopped": Q(is_stopped=True), "ended": Q(is_stopped=False)}),)

@@ -55,6 +55,18 @@ def test_the_list_of_texts_shows_the_state_of_each(
     assert SmsMessageAdmin(SmsMessage, admin.site).state(SmsMessage(**facts)) == state
 
 
+def test_a_text_that_was_not_sent_shows_no_time_of_its_sending(
+    operator: Client, unpaid: Checkout, settings: Settings
+) -> None:
+    Payer(unpaid).sign_in()
+    row = SmsMessage.objects.latest("pk")
+    SmsMessage.objects.update(sent_at=SENT_AT, claimed_at=SENT_AT, ended_at=SENT_AT, due_at=None)
+    address = f"/admin/hosted_page/smsmessage/{row.pk}/change/"
+    assert ">Sent</label>" not in operator.get(address).content.decode()
+    settings.SMS_SENDER = settings.TWILIO_SMS_SENDER
+    assert ">Sent</label>" in operator.get(address).content.decode()
+
+
 def test_the_list_of_texts_says_that_the_sandbox_sends_none() -> None:
     text = SmsMessage(sent_at=SENT_AT, ended_at=SENT_AT)
     assert SmsMessageAdmin(SmsMessage, admin.site).state(text) == "Not texted"

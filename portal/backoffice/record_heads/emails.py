@@ -37,8 +37,9 @@ def checkout_uuid_of(row: OutboundEmail) -> UUID | None:
 def head_of_email(row: OutboundEmail, request: HttpRequest) -> Head:
     """Return what an e-mail is about, its state, and what to do if it was not sent."""
     badge, checkout_uuid = badges.of_email(row), checkout_uuid_of(row)
-    what = mail_kinds.kind_in_words(row.kind)
-    about = f"This email {_recipient_words(row)} is about: {what[:1].lower()}{what[1:]}"
+    is_named = row.kind == "sensitive_change"
+    what = str(row.facts.get("what", "")) if is_named else mail_kinds.kind_in_words(row.kind)
+    about = f"An email {_recipient_words(row)}: “{what}”"
     if checkout_uuid is not None:
         about = f"{about}, {order_words(checkout_uuid)}"
     links = [*_link_to_subject(row, request), *link_to_order(request, checkout_uuid)]

@@ -19,13 +19,19 @@ from portal.orders import reasons
 
 Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
 WHAT: dict[str, str] = {
-    Kind.AUTHORIZE: "The service asks the bank to hold {amount} on {card} for {merchant}.",
-    Kind.CAPTURE: "The service asks the bank to take {amount} from {card} for {merchant}.",
-    Kind.VOID: "The service asks the bank to release the hold of {amount} on {card}.",
-    Kind.REFUND: "This pays {amount} back to {card}, as part of a refund by {merchant}.",
+    Kind.AUTHORIZE: "The service {asks} the bank to hold {amount} on {card} for {merchant}.",
+    Kind.CAPTURE: "The service {asks} the bank to take {amount} from {card} for {merchant}.",
+    Kind.VOID: "The service {asks} the bank to release the hold of {amount} on {card}.",
+    Kind.REFUND: "This {pays} {amount} back to {card}, as part of a refund by {merchant}.",
 }
-REIMBURSEMENT = "This pays {amount} of a mate’s share back to the lead’s {card}."
+REIMBURSEMENT = "This {pays} {amount} of a mate’s share back to the lead’s {card}."
 OUTSIDE = "This was done in the provider’s own dashboard, not by this service: {kind} of {amount}, {card}."
+# The verbs of these sentences, by the state of an operation that has ended.
+ENDED: dict[str, dict[str, str]] = {
+    State.SUCCEEDED: {"asks": "asked", "pays": "paid"},
+    State.DECLINED: {"asks": "asked", "pays": "was to pay"},
+    State.FAILED: {"asks": "asked", "pays": "was to pay"},
+}
 STATES: dict[str, str] = {
     State.PLANNED: "It has not been sent yet.",
     State.IN_FLIGHT: "It is being sent, and the provider has not answered yet.",
@@ -94,6 +100,7 @@ def _what(row: Operation) -> str:
     if row.purpose in (Purpose.REIMBURSEMENT, Purpose.OUTSIDE):
         text = REIMBURSEMENT if row.purpose == Purpose.REIMBURSEMENT else OUTSIDE
     return text.format(
+        **ENDED.get(row.state, {"asks": "asks", "pays": "pays"}),
         amount=money.display(row.amount, row.payment.currency),
         card=card_of(row.payment),
         merchant=row.payment.merchant,

@@ -90,7 +90,10 @@ def head_of_refund(row: Refund, request: HttpRequest) -> Head:
     badge = badges.RETURNED if returned else REFUND[row.status]
     state = REFUND_RETURNED if returned else REFUND_STATES[row.status].format(at=format_when(row.settled_at))
     amount = money.display(row.amount, row.checkout.currency)
-    summary = f"{row.merchant} refunds {amount} for order {row.checkout.merchant_order_id}. {state}"
+    verb = {Refund.Status.SETTLED: "refunded", Refund.Status.FAILED: "tried to refund"}.get(
+        row.status, "refunds"
+    )
+    summary = f"{row.merchant} {verb} {amount} for order {row.checkout.merchant_order_id}. {state}"
     summary = f"{summary} {_refund_reason(row, parts)}".strip()
     case = open_case(operation__refund_uuid=row.pk)
     if case is not None:

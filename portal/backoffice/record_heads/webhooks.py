@@ -171,6 +171,8 @@ def answer_words(row: Attempt) -> str:
     if row.http_status:
         reason = given_reason(row)
         return f"The endpoint answered HTTP {row.http_status}{after}{f': “{reason}”' if reason else ''}."
+    if row.error_message == "could not connect":
+        return "The endpoint could not be reached."
     return f"The endpoint gave no answer{after}: {row.error_message or 'unknown error'}."
 
 

@@ -73,7 +73,7 @@ class TestTheTop:
     ) -> None:
         told, page = text_of(operator, email), page_of(operator, email)
         assert told.startswith("Email: Failed refund Waiting")
-        assert "to the owners of Acme Tickets is about: failed refund, order" in told
+        assert "to the owners of Acme Tickets: “Failed refund”, order" in told
         assert f'href="{address_of(failed)}"' in page and f'href="{address_of(failed.checkout)}"' in page
 
     def test_says_what_to_do_if_it_was_dropped(self, operator: Client, email: OutboundEmail) -> None:

@@ -34,7 +34,8 @@ class TestOperations:
         ended_at = clock.now() if state in Operation.ENDED else None
         Operation.objects.filter(pk=row.pk).update(state=state, ended_at=ended_at)
         text = text_of(operator, row)
-        assert "The service asks the bank to hold £90.00 on Visa 4242 for Acme Tickets." in text
+        verb = "asked" if ended_at else "asks"
+        assert f"The service {verb} the bank to hold £90.00 on Visa 4242 for Acme Tickets." in text
         assert told in text and step in text
         assert f'href="{address_of(captured)}"' in page_of(operator, row)
 
@@ -55,7 +56,7 @@ class TestOperations:
     def test_of_a_failed_refund_lead_to_the_refund(self, operator: Client, failed: Refund) -> None:
         part = Operation.objects.get(kind="refund")
         told = text_of(operator, part)
-        assert "This pays £90.00 back to Visa 4242" in told and "The card’s account is closed." in told
+        assert "This was to pay £90.00 back to Visa 4242" in told and "The card’s account is closed." in told
         assert "The whole refund failed." in told and f'href="{address_of(failed)}"' in page_of(
             operator, part
         )
