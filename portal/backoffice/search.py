@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
@@ -16,7 +17,7 @@ from checkout.models import ApiCall, Checkout, Customer, PaymentRequest, Refund
 from config.lib.admin.lists import MAXIMUM, find_exact_matches
 from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Operation, Payment, Posting
 from portal.backoffice import cases, lists, order_badges
-from portal.backoffice.lists import OrderRow
+from portal.backoffice.lists import MerchantRow, OrderRow
 from webhooks.models import Attempt, Delivery, Event
 
 MAX_SHOWN = 50
@@ -51,7 +52,7 @@ class SearchResults:
     """
 
     orders: Sequence[OrderRow]
-    merchants: Sequence[Merchant]
+    merchants: Sequence[MerchantRow]
     is_number: bool = False
     is_cut: bool = False
 
@@ -80,16 +81,19 @@ def find_rows(term: str, request: HttpRequest) -> SearchResults:
     rows = current_checkouts.with_read_at(Checkout.objects.filter(pk__in=list(id_kinds)[:MAXIMUM]))
     checkouts = list(rows.select_related("merchant").order_by("-created_at", "-pk")[: MAX_SHOWN + 1])
     newest = checkouts[:MAX_SHOWN]
-    merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:MAX_SHOWN] if term else []
+    merchants = _find_merchants(term, request) if term else []
     uuids = [row.pk for row in newest]
     payments, second_badges = _payments_by_order(uuids), order_badges.badges_of(uuids, request)
     orders = [
         lists.build_order_row(row, second_badges.get(row.pk), id_kinds[row.pk], payments.get(row.pk, []))
         for row in newest
     ]
-    return SearchResults(
-        orders, list(merchants), is_number=_is_number(term), is_cut=len(checkouts) > MAX_SHOWN
-    )
+    return SearchResults(orders, merchants, is_number=_is_number(term), is_cut=len(checkouts) > MAX_SHOWN)
+
+
+def _find_merchants(term: str, request: HttpRequest) -> list[MerchantRow]:
+    rows = admin.site.get_model_admin(Merchant).get_queryset(request).filter(name__icontains=term)
+    return lists.build_merchant_rows(list(rows.order_by("name", "-created_at")[:MAX_SHOWN]), request)
 
 
 def _payments_by_order(uuids: Sequence[UUID]) -> dict[UUID, list[Payment]]:

@@ -7,13 +7,13 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 from django.db.models import Model
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 
 from checkout import refunds
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest
 from config.lib import clock
-from payments import bookings
+from payments import bookings, operator_stops
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from portal.backoffice import lists, search
@@ -60,6 +60,17 @@ class TestFinding:
         assert orders_found_by(
             term(Checkout.objects.select_related("payment", "lead").get(pk=captured.pk))
         ) == [captured]
+
+    def test_merchants_of_one_name_with_what_distinguishes_them(
+        self, operator: Client, acme: Merchant
+    ) -> None:
+        Merchant.objects.filter(pk=acme.pk).update(shop_url="https://shop.acme.example/")
+        other = factories.MerchantFactory.create(name=acme.name)
+        operator_stops.suspend(other, reason="Fraud")
+        page = operator.get(f"/admin/find?q={acme.name}").content.decode()
+        mine, its = (page[page.index(str(key)) :].partition("</li>")[0] for key in (acme.pk, other.pk))
+        assert "Open</span>" in mine and "shop.acme.example" in mine and str(acme.pk)[-6:] in mine
+        assert "Stopped</span>" in its and f"joined {other.created_at:%-d %b %Y}" in its
 
     def test_by_the_providers_reference(self, captured: Checkout) -> None:
         Payment.objects.update(provider_reference="pi_3Nxyz")
