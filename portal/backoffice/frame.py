@@ -31,25 +31,25 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Postings", "payments.posting"),
         ("Booked by hand", "payments.booking"),
         ("Balance", "payments.balanceentry"),
+        ("Switches", "payments.switch"),
     ),
-    "Webhooks": (
+    "Webhooks and messages": (
         ("Events", "webhooks.event"),
         ("Deliveries", "webhooks.delivery"),
         ("Attempts", "webhooks.attempt"),
         ("Subscriptions", "webhooks.subscription"),
+        ("Texts", "hosted_page.smsmessage"),
+        ("Emails", "portal.outboundemail"),
+        ("CSP reports", "hosted_page.cspreport"),
     ),
     "People": (
         ("Merchants", "payments.merchant"),
-        ("Switches", "payments.switch"),
         ("Users", "portal.user"),
         ("Teams", "portal.membership"),
         ("API clients", "portal.apiclient"),
         ("Audit entries", "portal.auditentry"),
-        ("Texts", "hosted_page.smsmessage"),
-        ("Emails", "portal.outboundemail"),
         ("Opt-ins", "hosted_page.optin"),
     ),
-    "Security": (("CSP reports", "hosted_page.cspreport"),),
 }
 MENU = (
     ("checkout.checkout", "payments.payment", "checkout.refund", "payments.dispute", "payments.discrepancy"),

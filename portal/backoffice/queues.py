@@ -39,7 +39,7 @@ FINE, LATE = "fine", "late"
 LATE_AFTER = f"{USUAL_PATIENCE.seconds} s"
 LATE_MEANS = (
     f"A job is late after {LATE_AFTER}. Other webhooks and texts are late after"
-    f" {ages.in_words(PACED_PATIENCE)}, mails after {ages.in_words(MAIL_PATIENCE)}, refunds after"
+    f" {ages.in_words(PACED_PATIENCE)}, emails after {ages.in_words(MAIL_PATIENCE)}, refunds after"
     f" {ages.in_words(REFUND_PATIENCE)}."
 )
 
@@ -71,7 +71,7 @@ def judge_wait(age: timedelta, patience: timedelta) -> str:
 def _build_queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: datetime) -> Queue:
     since = oldest(now)
     age = timedelta() if since is None else now - since
-    words = "empty" if since is None else ages.in_words(age)
+    words = "–" if since is None else ages.in_words(age)
     return Queue(title, pumps.TITLES[pump], pump, since, words, judge_wait(age, patience))
 
 
@@ -132,7 +132,7 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ),
     ("Texts to send", SMS_MESSAGES, PACED_PATIENCE, _oldest_text),
     (
-        "Mails to send",
+        "Emails to send",
         MAILS,
         MAIL_PATIENCE,
         _oldest_of(OutboundEmail, "created_at", next_try_at__isnull=False),

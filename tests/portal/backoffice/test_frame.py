@@ -119,7 +119,7 @@ def test_links_are_ordered_by_topic_as_on_the_overview() -> None:
     assert found == [
         ("Orders", ["Refunds"]),
         ("Money", ["Payments", "Disputes"]),
-        ("Webhooks", ["Events"]),
+        ("Webhooks and messages", ["Events"]),
         ("Other", ["Bills"]),
     ]
 

@@ -206,7 +206,7 @@ class TestQueues:
             due_at=clock.now() - LONG_AGO,
             ends_at=clock.now() + LONG_AGO,
         )
-        assert queue("Texts to send").verdict == "late" and queue("Mails to send").verdict == "fine"
+        assert queue("Texts to send").verdict == "late" and queue("Emails to send").verdict == "fine"
 
     def test_show_a_refund_that_does_not_settle(self, at: Callable[[str], Checkout]) -> None:
         at("refunding")

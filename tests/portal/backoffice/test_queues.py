@@ -4,11 +4,13 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.test import Client
 
 from config.lib import clock
 from hosted_page.models import SmsMessage
 from payments.models import Merchant
 from portal.backoffice import ages, queues
+from portal.backoffice.order import format_utc
 from portal.models import OutboundEmail
 
 
@@ -21,7 +23,17 @@ def test_the_page_says_when_each_queue_is_late() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("title", ["Texts to send", "Mails to send"])
+def test_the_page_shows_the_date_since_which_a_row_is_due(operator: Client, acme: Merchant) -> None:
+    since = clock.now() - timedelta(days=2)
+    OutboundEmail.objects.create(kind="login", key="1", next_try_at=since)
+    OutboundEmail.objects.update(created_at=since)
+    page = operator.get("/admin/operations/").content.decode()
+    row = page[page.index("Emails to send</th>") :].partition("</tr>")[0]
+    assert "2 days" in row and format_utc(since) in row
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("title", ["Texts to send", "Emails to send"])
 def test_a_failed_attempt_does_not_make_the_oldest_row_younger(title: str, acme: Merchant) -> None:
     now = clock.now()
     OutboundEmail.objects.create(kind="login", key="1", next_try_at=now + timedelta(minutes=30))
