@@ -15,6 +15,8 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
+from config.lib.admin import titles
+
 # The maximum number of rows on all pages of a list together, and of rows that one search finds.
 MAXIMUM = 1000
 NEWEST_SEARCHED = 10_000  # the number of newest rows that a filter searches
@@ -29,9 +31,12 @@ class WrongFilterValue(Exception):
         self.query = query
 
     @property
-    def values(self) -> str:
-        """Return the values, such as "state=lost". The page shows them."""
-        return ", ".join(f"{name}={value}" for name, value in self.query.items())
+    def words(self) -> str:
+        """Return the values with the names of their filters, such as "state “lost”". The page shows them."""
+        names = {name: name.partition("__")[0].removeprefix("is_").replace("_", " ") for name in self.query}
+        return " or ".join(
+            f"{titles.TITLES.get(names[name], names[name])} “{value}”" for name, value in self.query.items()
+        )
 
 
 def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:

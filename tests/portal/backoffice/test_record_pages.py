@@ -24,23 +24,23 @@ def opened(operator: Client, address: str) -> str:
 
 class TestFilter:
     @pytest.mark.parametrize(
-        ("address", "value"),
+        ("address", "value", "words"),
         [
-            ("/admin/checkout/checkout/", "merchant__exact=nonsense"),
-            ("/admin/checkout/checkout/", "trouble=lost"),
-            ("/admin/checkout/checkout/", "status__exact=lost"),
-            ("/admin/payments/discrepancy/", "state=lost"),
-            ("/admin/payments/operation/", "payment__exact=lost"),
-            ("/admin/portal/user/", "is_staff__exact=lost"),
+            ("/admin/checkout/checkout/", "merchant__exact=nonsense", "merchant “nonsense”"),
+            ("/admin/checkout/checkout/", "trouble=lost", "trouble “lost”"),
+            ("/admin/checkout/checkout/", "status__exact=lost", "state “lost”"),
+            ("/admin/payments/discrepancy/", "state=lost", "state “lost”"),
+            ("/admin/payments/operation/", "payment__exact=lost", "payment “lost”"),
+            ("/admin/portal/user/", "is_staff__exact=lost", "staff “lost”"),
         ],
     )
     def test_names_a_value_that_its_filter_does_not_have(
-        self, operator: Client, address: str, value: str
+        self, operator: Client, address: str, value: str, words: str
     ) -> None:
         answer = operator.get(f"{address}?{value}", follow=True)
         page = answer.content.decode()
         assert answer.status_code == 400 and "<h1>No such value</h1>" in page
-        assert f"This list cannot be filtered by “{value}”." in page and f'href="{address}"' in page
+        assert f"There is no {words}." in page and f'href="{address}"' in page
 
 
 class TestRecordPage:
