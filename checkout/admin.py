@@ -63,7 +63,7 @@ def _texts_of_cancellation(checkout: Checkout) -> dict[str, Any]:
 
 def _hold_end_text(checkout: Checkout) -> str:
     at = checkout.capture_before
-    return f" Otherwise the hold ends automatically: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
+    return f" Without a cancellation, the hold ends on {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
 
 
 CANCEL = confirmation.Question(
@@ -96,7 +96,7 @@ class ProblemFilter(admin.SimpleListFilter):
     refunds.
     """
 
-    title = "needs a look"
+    title = "needs attention"
     parameter_name = "trouble"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -140,7 +140,7 @@ class CheckoutAdmin(MoneyAdmin):
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
     list_filter = ("status", ProblemFilter)
-    searched_by = "Order ID or the service’s ID"
+    searched_by = "Order or checkout ID"
     search_help_text = "Enter the whole ID."
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)

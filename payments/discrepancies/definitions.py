@@ -40,7 +40,7 @@ class DiscrepancyKind:
     def remedy(self) -> str:
         """Return the labels of the buttons that resolve the discrepancy, and the page with the buttons."""
         if not self.remedies:
-            return "None: it closes automatically"
+            return "It closes automatically"
         return f"{' or '.join(verb.words for verb in self.remedies)}, on the {self.remedies[0].page}’s page"
 
     @property

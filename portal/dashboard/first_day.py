@@ -23,7 +23,7 @@ from webhooks.models import Subscription
 CARDS = (
     ("Pays", "4242 4242 4242 4242"),
     ("Is declined", "4000 0000 0000 0002"),
-    ("Asks the bank first", "4000 0025 0000 3155"),
+    ("The bank asks the payer", "4000 0025 0000 3155"),
 )
 JSON = '-H "Content-Type: application/json"'
 AUTHORIZED = '-H "Authorization: Bearer $TOKEN"'

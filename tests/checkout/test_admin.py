@@ -61,7 +61,7 @@ class TestCancelling:
         assert ">A-20417</bdi> and release £90.00?</h1>" in page and ">Release £90.00<" in page
         assert "The hold on Visa 4242 ends. No money is taken. Acme Tickets is notified." in page
         assert (
-            "If Acme Tickets captures first, the order is not cancelled. Otherwise the hold ends automatically:"
+            "If Acme Tickets captures first, the order is not cancelled. Without a cancellation, the hold ends on"
             in page
         )
         assert "Cancel checkouts" not in page, "only one is asked about"

@@ -107,7 +107,7 @@ class TestHeldPage:
         end = captures.capture if status == "captured" else cancellations.cancel
         end(acme, unpaid.pk, cause=CAUSE)
         words = client.get(page_of(unpaid)).content.decode()
-        assert "Mates paid" in words and ("To the lead" in words) == is_due
+        assert "Mates paid" in words and ("Paid back to the lead" in words) == is_due
         assert ("Hold ended" in words) != is_due
 
 

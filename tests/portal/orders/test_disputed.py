@@ -117,7 +117,9 @@ def test_the_page_of_a_mates_dispute_names_the_mate_and_their_card(
     assert "A mate’s Mastercard ending 4444" in words, "in the facts of the dispute"
     amount = money.display(shares[0].amount, "GBP")
     assert f'<dt>Taken back by a mate’s bank</dt><dd class="whole">{amount}</dd>' in words
-    assert f'<dt>To the lead</dt><dd class="whole">{amount} of ' in words, "the lead’s card has got it"
+    assert f'<dt>Paid back to the lead</dt><dd class="whole">{amount} of ' in words, (
+        "the lead’s card has got it"
+    )
     assert "It went back to the lead’s card." in words
     assert "customer disputes" not in words and "customer’s reason" not in words
     assert "If the mate is right, accept it" in words
