@@ -204,6 +204,13 @@ def day_with_time(at: datetime | None, checkout: Checkout) -> SafeString:
     return SafeString() if at is None else _format_time(at, zone_of(checkout), "EEE d MMMM, HH:mm")
 
 
+def time_until(at: datetime | None, now: datetime, checkout: Checkout) -> SafeString:
+    """Return a deadline to the minute as HTML, "" if `at` is None. If it is not today, include the day."""
+    zone = zone_of(checkout)
+    is_today = at is not None and at.astimezone(zone).date() == now.astimezone(zone).date()
+    return short_time(at, zone) if at is not None and is_today else day_with_time(at, checkout)
+
+
 def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
     """Return a full date with its time, as HTML."""
     return _format_time(at, zone, "d MMMM y, HH:mm:ss")

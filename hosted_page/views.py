@@ -210,10 +210,10 @@ def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> Ht
     unpaid = order_status.unpaid_sentence(target.checkout)
     reason = _("Someone else signed in to this order after you.")
     words = format_html("{} {}", unpaid, reason)
+    let_them_pay = _("If a mate has taken over, let them pay. If you take over, you pay.")
+    split_ends = _("If a mate has taken over, let them pay. If you take over, you pay, and their split ends.")
     context: dict[str, Any] = {
-        "further": _(
-            "If a mate has taken over, let them pay. If you take over, you pay, and their split ends."
-        ),
+        "further": split_ends if target.checkout.has_mates else let_them_pay,
         "link": {"href": target.address("leave"), "label": _("Sign in and take over")},
         "cancel_url_path": "",
         "leave": None,

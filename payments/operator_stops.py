@@ -60,6 +60,12 @@ def stopped_since(merchant_uuid: UUID) -> datetime | None:
     return since
 
 
+def was_stopped_since(merchant_uuid: UUID, since: datetime) -> bool:
+    """Return whether the new business of this merchant is stopped, or a stop was lifted at `since` or later."""
+    of_merchant = Q(merchant=merchant_uuid) | Q(merchant=None)
+    return Switch.objects.filter(of_merchant, Q(is_stopped=True) | Q(changed_at__gte=since)).exists()
+
+
 def suspend(merchant: Merchant | None, *, reason: str) -> Switch | None:
     """Stop the new business of a merchant, or of all merchants if `merchant` is None.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from checkout import mate_shares
 from checkout.group import share_claims
@@ -161,12 +162,14 @@ def _is_split_equally(checkout: Checkout, amounts: Sequence[int]) -> bool:
 
 
 def share_name(share: PaymentRequest, equal_order: Checkout | None = None) -> str:
-    """Return the text that replaces the name of a share without one: its number on the bill, or "Not taken yet".
+    """Return the text that replaces the name of a share without one: its number on the bill, or the number of free
+    units.
 
     If `equal_order` is passed, the text says instead that the share is one of this order's equal shares.
     """
     if share.has_units_for_anyone:
-        return _("Not taken yet")
+        count = sum(share.units)
+        return ngettext("{count} free", "{count} free", count).format(count=count)
     if equal_order is not None:
         return _("One of {count} equal shares").format(count=equal_order.people)
     return _("Share {number}").format(number=share.position)

@@ -34,7 +34,7 @@ from hosted_page.payment_target import (
     wants_part,
 )
 from hosted_page.status.cells import Situation, Viewer
-from hosted_page.status.order_status import page_of
+from hosted_page.status.order_status import late_sentence, page_of
 from hosted_page.status.shared_cells import NOT_CHARGED
 from hosted_page.steps.split_form import clean_name
 from payments import disputes, operator_stops
@@ -108,7 +108,7 @@ def _render_page(request: HttpRequest, group: Group, refusal: TakeRefusal = NO_R
 def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
     """Return the context of the group page without its notice."""
     situation = group_situation.situation_of(group.checkout, bill)
-    status = page_of(situation, Viewer.GROUP_LINK, {"shop": group.checkout.merchant.name, "name": group.name})
+    status = page_of(situation, Viewer.GROUP_LINK, _values(group, situation, shares))
     is_open = status.state == "step"
     if situation == Situation.BANK_RETURNED:  # a share that was paid might not be paid any more
         bill = replace(bill, people=bill.people[:1])
@@ -127,6 +127,14 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
         "until": _last_link_end(group, shares) if is_open else "",
         "order": _order_summary(group, bill, situation, is_open=is_open),
     }
+
+
+def _values(group: Group, situation: Situation, shares: Sequence[PaymentRequest]) -> dict[str, str]:
+    """Return the values for the words of the group page."""
+    values = {"shop": group.checkout.merchant.name, "name": group.name}
+    if situation == Situation.EXPIRED:
+        values["late"] = late_sentence(group.checkout, says_expired=False)
+    return values | {"until": _last_link_end(group, shares)}
 
 
 def _render_template(
@@ -200,8 +208,9 @@ def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest
 
 
 def _last_link_end(group: Group, shares: Sequence[PaymentRequest]) -> str:
-    ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN]
-    return summary.day_with_time(max((end for end in ends if end), default=None), group.checkout)
+    ends = [share.expires_at for share in shares if share.status in (ShareStatus.OPEN, ShareStatus.PAYING)]
+    end, now = max((end for end in ends if end), default=None), current_checkouts.read_at(group.checkout)
+    return summary.time_until(end, now, group.checkout)
 
 
 @require_POST

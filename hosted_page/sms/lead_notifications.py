@@ -141,7 +141,7 @@ def _text_pattern(notification: LeadNotification, *, is_every_share: bool) -> st
             return _("{name} said no to {amount} at {shop}. Ask again or cover it: {link}")
         case Kind.NOT_TAKEN:
             return _(
-                "The share of {name} at {shop}, {amount}, could not be taken. They can pay again: {link}"
+                "The share of {name} at {shop}, {amount}, could not be taken. {name} can try again: {link}"
             )
         case Kind.ALL_IN:
             return _("Everyone is in at {shop}, {amount} in total. You can pay now: {link}")

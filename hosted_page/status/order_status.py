@@ -13,6 +13,7 @@ from checkout import given_up_cards, refunds, settling
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from hosted_page import summary
+from hosted_page.payment_target import lead_name
 from hosted_page.status import receipt, refund
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.receipt import Receipt
@@ -196,7 +197,7 @@ class _OrderView:
                 asked_sentence = requested_amount_sentence(values["amount"], payment, is_owner=self.is_lead)
                 return values | {"asked": asked_sentence}
             case Situation.SUSPENDED:
-                return values | {"until": summary.day_with_time(checkout.payable_until, checkout)}
+                return values | {"until": summary.time_until(checkout.payable_until, self.now, checkout)}
             case Situation.EXPIRED:
                 return values | {"unpaid": self._unpaid_sentence(), "until": _open_until(checkout)}
             case Situation.CANCELLED | Situation.RELEASING | Situation.RELEASED:
@@ -257,6 +258,21 @@ def _open_until(checkout: Checkout) -> str:
         return ""
     time = summary.day_with_time(checkout.expired_at, checkout)
     return format_html(_("This order was open until {time}."), time=time)
+
+
+def late_sentence(checkout: Checkout, *, says_expired: bool) -> str:
+    """Return the sentence for mates that says why an unpaid order has expired.
+
+    If the shop was stopped while the order could be paid, the sentence does not blame the lead. With
+    `says_expired`, it also says that the order has expired.
+    """
+    if operator_stops.was_stopped_since(checkout.merchant_id, checkout.created_at):
+        neutral = _("This order was not paid in time.")
+        return _("This order has expired. It was not paid in time.") if says_expired else neutral
+    words = _("{name} did not pay in time.")
+    if says_expired:
+        words = _("{name} did not pay in time, so the order has expired.")
+    return words.format(name=lead_name(checkout))
 
 
 def _capture_countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:

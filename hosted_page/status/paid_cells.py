@@ -96,8 +96,8 @@ PAID: dict[Situation, Row] = {
     S.LINKS_EXPIRED: {V.GROUP_LINK: closed(LINK_EXPIRED, NOTHING_MORE)},
 }
 REVIEWED = _(
-    "A bank is reviewing a payment for this order. This can take weeks. If the bank upholds the"
-    " payment, this link works again. If not, the link ends."
+    "A bank is reviewing a payment for this order. This can take weeks. If the bank decides for {shop},"
+    " this link works again. If not, the link ends."
 )
 RETURNED: dict[Situation, Row] = {
     S.DISPUTED: NOT_COVERED

@@ -15,14 +15,16 @@ from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.status import receipt, refund
-from hosted_page.status.cells import Situation, Viewer
+from hosted_page.status.cells import Situation, Viewer, fill
 from hosted_page.status.order_status import (
     PageStatus,
+    late_sentence,
     page_of,
     requested_amount_sentence,
     show_refund,
     unanswered_situation,
 )
+from hosted_page.status.table import cell_of
 from payments import disputes, money, open_operations, operation_queue, operator_stops
 from payments.models import Dispute, Operation, Payment
 
@@ -162,7 +164,9 @@ class _ShareView:
             show_refund(page, refund.bill_of_mate(self.checkout, self.share))
         paid_at = self.share.paid_at or self.share.created_at
         if page.state == "share_paid":
-            page.paragraphs = self._reviewed_payment() or page.paragraphs + self._after_pledge()
+            page.paragraphs = (
+                self._reviewed_payment() or self._taken_after_pledge(situation) or page.paragraphs
+            )
         page.receipt = receipt.receipt_of_share(self.target, paid_at, self.share.payment)
         return page
 
@@ -206,15 +210,17 @@ class _ShareView:
         amount = money.display_for_payer(self.share.amount, self.checkout.currency)
         return [SafeString(words.format(amount=amount))]
 
-    def _after_pledge(self) -> list[SafeString]:
-        """If the mate's card was held before, return the sentence that says when the lead paid, otherwise []."""
+    def _taken_after_pledge(self, situation: Situation) -> list[SafeString]:
+        """If the mate's card was held before, return the words that say when the lead paid, otherwise []."""
         payment, paid_at = self.share.payment, self.checkout.authorized_at
         if payment is None or paid_at is None or not pledges.was_pledged(self.checkout, payment):
             return []
-        words = _("{name} paid at {time}. We then took the {amount} that was held.")
-        time = summary.short_time(paid_at, summary.zone_of(self.checkout))
-        amount = money.display_for_payer(payment.amount, self.checkout.currency)
-        return [format_html(words, name=lead_name(self.checkout), time=time, amount=amount)]
+        taken = _("{name} paid at {time}, and <strong>{amount}</strong> was taken from {card}.")
+        _taken, *further = cell_of(situation, Viewer.PAID).money[0]
+        values = self._values(situation) | {
+            "time": summary.short_time(paid_at, summary.zone_of(self.checkout))
+        }
+        return [fill((taken, *further), values)]
 
     def _released_hold(self) -> list[SafeString]:
         """Return sentences about this mate's hold that is released, [] if there is none.
@@ -248,7 +254,9 @@ class _ShareView:
             "card": summary.card_in_words(self.share.payment, is_owner=self.is_mate),
         }
         if self.share.expires_at is not None:
-            values["until"] = summary.day_with_time(self.share.expires_at, self.checkout)
+            values["until"] = summary.time_until(self.share.expires_at, self.now, self.checkout)
+        if situation == Situation.EXPIRED:
+            values["late"] = late_sentence(self.checkout, says_expired=True)
         if situation == Situation.BANK_RETURNED and self.returned_amount:
             values["amount"] = money.display_for_payer(self.returned_amount, currency)
         if situation == Situation.CHECKING and self.operation is not None:

@@ -67,14 +67,11 @@ NOT_OPEN_YET: Row = {V.HOLDER: NOT_OPEN, V.GROUP_LINK: NOT_OPEN} | _NOT_ASKED
 NO_ONE_CHARGED = _("No one has been charged.")
 MATES_RELEASED = _("Your mates have not been charged. Any hold on their cards is released.")
 HOLDS_RELEASED = _("Any hold for this order is released.")
-DID_NOT_PAY = _("{name} did not pay in time, so the order has expired.")
 NOT_COMPLETED = _("{shop} did not complete the order, and took no money.")
 EXPIRED: Row = {
     V.REFUSED: NOT_COVERED[V.REFUSED],
-    V.FORMER: closed(YOU_ARE_NOT_CHARGED, DID_NOT_PAY),
-    V.GROUP_LINK: closed(
-        _("This order has expired"), _("{name} did not pay in time."), NO_ONE_CHARGED, HOLDS_RELEASED
-    ),
+    V.FORMER: closed(YOU_ARE_NOT_CHARGED, "{late}"),
+    V.GROUP_LINK: closed(_("This order has expired"), "{late}", NO_ONE_CHARGED, HOLDS_RELEASED),
 }
 ENDED: Row = {
     V.REFUSED: NOT_COVERED[V.REFUSED],

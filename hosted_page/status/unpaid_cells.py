@@ -43,6 +43,9 @@ HELD = live_cell(
     _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking your order."),
     place="hold",
 )
+CONTINUES_LATER = _(
+    "If {shop} can take payments again by <strong>{until}</strong>, this page lets you continue."
+)
 RELEASED = cell(
     "released",
     _("Released. Nothing was taken."),
@@ -95,12 +98,21 @@ UNPAID: dict[Situation, Row] = {
             ),
         ),
         V.GROUP_LINK: live_cell(
-            "suspended", CANNOT_TAKE, _("{name} has paid for the order, and covers the shares for now.")
+            "suspended",
+            CANNOT_TAKE,
+            (
+                _("{name} has paid for the order, and covers the shares for now."),
+                _(
+                    "If {shop} can take payments again by <strong>{until}</strong>, this page shows the free"
+                    " shares again."
+                ),
+            ),
         ),
     },
-    S.STOPPED: dict.fromkeys(
-        (V.HOLDER, V.GROUP_LINK), live_cell("suspended", CANNOT_TAKE, NOT_CHARGED_STRONG)
-    ),
+    S.STOPPED: {
+        V.HOLDER: live_cell("suspended", CANNOT_TAKE, (NOT_CHARGED_STRONG, CONTINUES_LATER)),
+        V.GROUP_LINK: live_cell("suspended", CANNOT_TAKE, (NOT_CHARGED_STRONG, CONTINUES_LATER)),
+    },
     S.ALL_IN: {V.GROUP_LINK: live_cell("paused", _("Everyone’s in"), _("All shares are taken."))},
     S.CONFIRM: {
         V.LEAD: live_cell(

@@ -81,7 +81,7 @@ def _held_rows(checkout: Checkout, shares: Sequence[PaymentRequest], amount: str
         label = _("Goes back as your mates pay")
     own = checkout.amount - sum(held) - sum(due)
     return [
-        {"label": _("Held on your card now"), "amount": amount},
+        {"label": _("Held on your card today"), "amount": amount},
         *_amount_rows(
             _("Goes back once {shop} confirms").format(shop=checkout.merchant.name), held, checkout
         ),

@@ -185,15 +185,24 @@ class ItemSplit:
                 self.errors.append(error.format(item=line.name, count=line.quantity))
         mate_errors = {number: self._mate_error(number, name) for number, name in enumerate(names)}
         if sum(map(bool, names)) + any(self.free) > split_amounts.MAX_PEOPLE - 1:
-            self.errors.append(_("There are too many people. Leave no item free, or remove a mate."))
+            error = _("At most {count} mates can share the cost, and free items count as one. Remove a mate.")
+            self.errors.append(error.format(count=split_amounts.MAX_PEOPLE - 1))
         rule = mate_shares.amount_rule(self.checkout)
         if not self.errors and any(self.free) and not rule.allows(self.free_cost):
-            self.errors.append(
-                _("The free items cost too little for a card. Assign them, or leave more free.")
-            )
+            self.errors.append(self._free_items_error(rule.minimum))
         if not self.errors and not any(any(units) for units in [*self.units[1:], self.free]):
             self.errors.append(_("Leave an item free for your mates, or tap “All mine”."))
         return {number: error for number, error in mate_errors.items() if error}
+
+    def _free_items_error(self, minimum: int) -> str:
+        words = _(
+            "The free items cost {amount}. A card can be charged {minimum} or more. Assign them, or leave more free."
+        )
+        currency = self.checkout.currency
+        return words.format(
+            amount=money.display_for_payer(self.free_cost, currency),
+            minimum=money.display_for_payer(minimum, currency),
+        )
 
     def _mate_error(self, number: int, name: str) -> str:
         has_units = any(self.units[number + 1])

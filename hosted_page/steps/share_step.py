@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from checkout import refunds
 from checkout.models import PaymentRequest
+from config.lib import clock
 from hosted_page import summary
 from hosted_page.group import group_members
 from hosted_page.opt_in import box
@@ -22,7 +23,7 @@ def share_context(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, box_errors: dict[str, str] | None
 ) -> dict[str, Any]:
     """Return the context of a share's page: the lead's name, the deadline, the decline button, the opt-in box."""
-    name, until = lead_name(target.checkout), summary.day_with_time(share.expires_at, target.checkout)
+    name, until = lead_name(target.checkout), _end_of_share(target, share)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
         **decline_context(target),
@@ -37,7 +38,11 @@ def pledge_context(target: PaymentTarget) -> dict[str, str] | None:
     """Return the context of a pledge: the time until which the lead can pay. None if there is no pledge."""
     if target.share is None or not target.is_pledge:
         return None
-    return {"until": summary.day_with_time(target.share.expires_at, target.checkout)}
+    return {"until": _end_of_share(target, target.share)}
+
+
+def _end_of_share(target: PaymentTarget, share: PaymentRequest) -> str:
+    return summary.time_until(share.expires_at, clock.now(), target.checkout)
 
 
 def _failed_refund_notice(target: PaymentTarget) -> str:

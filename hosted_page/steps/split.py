@@ -194,5 +194,5 @@ def _own_amounts(form: SplitForm) -> dict[str, Any]:
     return {
         "left": money.display_for_payer(max(leads_amount, 0), checkout.currency),
         "sum": money.display_for_payer(max(mates_total, checkout.amount), checkout.currency),
-        "over": _("{more} too much").format(more=excess) if leads_amount < 0 else "",
+        "over": _("{more} more than the order").format(more=excess) if leads_amount < 0 else "",
     }

@@ -84,6 +84,7 @@ class TestAKnownBrowser:
     def test_pays_a_share(self, finn: Mate) -> None:
         finn.client = remembered(elsewhere_alone(finn.share.checkout), "07700 900456").client
         assert STILL in words(finn.get()) and "is asking you for" in words(finn.get())
+        assert "you can only see and pay this share." in words(finn.get())
         finn.post("/known")
         assert finn.get()["Location"].endswith("/card")
 

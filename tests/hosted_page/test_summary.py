@@ -1,6 +1,6 @@
 """Days and times on pages, with the abbreviation of their time zone."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -41,6 +41,15 @@ class TestATime:
         assert html == (
             f'<time datetime="{at:%Y-%m-%dT%H:%M:%S}.000Z" data-zone="{ahead}">{time}{letters}</time>'
         )
+
+    @pytest.mark.parametrize(
+        ("minutes", "said"), [(0, "19:05"), (294, "23:59"), (295, "Sun 22 November, 00:00")]
+    )
+    def test_until_which_a_page_works_has_its_day_unless_it_is_today(
+        self, unpaid: Checkout, minutes: int, said: str
+    ) -> None:
+        html = summary.time_until(AT + timedelta(minutes=minutes), AT, unpaid)
+        assert f">{said}<span>" in html
 
     @pytest.mark.parametrize(
         ("language", "zone", "said"),

@@ -101,7 +101,7 @@ def split(page: Page, look: Visit, *, script: bool) -> None:
     tally = page.locator("[data-tally]")
     # Without JavaScript, the server reports this error (see tests/hosted_page/steps/test_split.py).
     if script:
-        expect(tally).to_contain_text("£14.00 too much")
+        expect(tally).to_contain_text("£14.00 more than the order")
         expect(page.locator(".lower")).to_be_visible()
     look(page)
     page.click("[data-add]")

@@ -50,7 +50,7 @@ def test_the_looks_of_shares_need_no_query(
     with django_assert_num_queries(0):
         looks = [group_members.look_of_person(by_item, share) for share in shares]
         names = [group_members.name_of(share) for share in shares]
-    assert names == ["Share 2", "Share 3", "Finn", "Not taken yet"]
+    assert names == ["Share 2", "Share 3", "Finn", "4 free"]
     assert [look["initial"] for look in looks] == ["2", "3", "F", "4"]
 
 

@@ -1,11 +1,13 @@
 """The notices of the group page, and what a mate reads after a pledge has ended."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from checkout import cancellations, captures
 from checkout.models import Checkout
+from payments.models import Switch
 from tests import factories
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Payer, words
@@ -80,6 +82,29 @@ class TestAMateWhosePledgeHasEnded:
         assert "You have not been charged" in page
         assert "Lea did not pay in time, so the order has expired." in page
         assert "The hold of £20.00 on your Mastercard ending 4444 is released." in page
+
+    @pytest.mark.parametrize("is_stopped", [True, False])
+    def test_does_not_read_that_the_lead_was_late_if_the_shop_was_stopped(
+        self, finn: Guest, lead: Payer, is_stopped: bool
+    ) -> None:
+        factories.stop(lead.checkout.merchant)
+        factories.stop(lead.checkout.merchant, is_stopped=is_stopped)
+        factories.make_late(Checkout.objects.get())
+        lead.get()
+        page = plain(words(finn.get("/2")))
+        assert "This order has expired. It was not paid in time." in page
+        stranger = plain(words(Guest(lead.checkout).get()))
+        assert "This order was not paid in time. No one has been charged." in stranger
+        assert "Lea did not pay" not in page + stranger
+
+    def test_reads_that_the_lead_was_late_if_the_stop_was_lifted_before_the_order(
+        self, finn: Guest, lead: Payer
+    ) -> None:
+        factories.stop(None, is_stopped=False)
+        Switch.objects.update(changed_at=lead.checkout.created_at - timedelta(minutes=1))
+        factories.make_late(Checkout.objects.get())
+        lead.get()
+        assert "Lea did not pay in time." in plain(words(Guest(lead.checkout).get()))
 
     def test_reads_that_the_shop_did_not_complete_the_order(self, finn: Guest, lead: Payer) -> None:
         cancellations.cancel(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)

@@ -358,3 +358,4 @@ def test_a_stopped_shop_is_reported_even_if_all_shares_are_taken(
     operator_stops.suspend(order.merchant, reason="test")
     page = words(another.get())
     assert "can’t take payments right now" in page and "becomes free again" not in page
+    assert "this page shows the free shares again." in page

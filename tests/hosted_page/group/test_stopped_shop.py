@@ -40,7 +40,7 @@ class TestTheBill:
         factories.stop(order.merchant)
         page = main(lead.get())
         assert offered(page) == [] and 'class="last-day"' not in page and "Add a mate" not in page
-        assert STOPPED in plain(page) and "The links still end " in plain(page)
+        assert STOPPED in plain(page) and "The links still expire on " in plain(page)
         assert "Not paid yet" not in text(page) and text(page).count("Paused") == 3
         assert "Rename" in page and "Cover" in page, "what needs no link stays"
         resume(order)
