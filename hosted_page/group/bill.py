@@ -165,7 +165,7 @@ def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str 
         note="" if disputed else _note_of_bill(checkout, all_lines, known_no, events.outside),
         sentence="" if declined or known_no else _mates_money_sentence(checkout, all_lines, borne, events),
         parts=bill_bar.parts_of(checkout, shares, all_lines),
-        sums=_labelled_sums(borne, events.outside, checkout.currency),
+        sums=_labelled_sums(borne, events, checkout.currency),
         lines=all_lines,
         folds=_folds_of(checkout, shares, all_lines),
         total=money.display_for_payer(checkout.amount, checkout.currency),
@@ -375,11 +375,17 @@ def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne
     return words.format(card=card, yours=money.display_for_payer(borne.yours, checkout.currency))
 
 
-def _labelled_sums(borne: Split, outside: int, currency: str) -> list[dict[str, str]]:
-    """Return the bill's amounts with their labels. The amounts add up to the order's total."""
-    amounts = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
+def _labelled_sums(borne: Split, events: OutsideEvents, currency: str) -> list[dict[str, str]]:
+    """Return the bill's amounts with their labels. The amounts add up to the order's total.
+
+    An amount that a bank returned to a mate is no longer paid by a mate.
+    """
+    returned = events.back.from_mates if events.back else 0
+    amounts = {"mine": borne.yours, "out": borne.out, "paid": borne.paid - returned}
     labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
-    amounts |= {"ended": outside} if outside else {}
+    labels["returned"] = _("Returned to a mate")
+    amounts |= {"ended": events.outside} if events.outside else {}
+    amounts |= {"returned": returned} if returned else {}
     return [
         {"look": look, "label": labels[look], "amount": money.display_for_payer(amount, currency)}
         for look, amount in amounts.items()

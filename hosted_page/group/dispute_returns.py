@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
@@ -21,6 +22,7 @@ class ReturnedMoney:
     """Texts for the lead about the money that lost disputes returned.
 
     - `own`: the amount of the lead's own payment that was returned, "" if only mates' payments were returned
+    - `from_mates`: the amount of the mates' paid shares that was returned, in minor units
     - `badge`: who got the money, as a short label
     - `at`: when the dispute was closed
     - `words`: sentences that say how much of the mates' payments was returned, and that mates are no longer
@@ -28,6 +30,7 @@ class ReturnedMoney:
     """
 
     own: str
+    from_mates: int
     badge: str
     at: str
     words: str
@@ -54,10 +57,17 @@ def returned_money(
         sentences.append(not_asked if own else lead_covers)
     return ReturnedMoney(
         own=money.display_for_payer(own, checkout.currency) if own else "",
+        from_mates=_returned_to_mates(shares, amounts),
         badge=_("Returned") if own else _("Returned to a mate"),
         at=summary.day_with_time(dispute.closed_at, checkout),
         words=format_html_join(" ", "{}", ((sentence,) for sentence in sentences)),
     )
+
+
+def _returned_to_mates(shares: Sequence[PaymentRequest], amounts: Mapping[UUID, int]) -> int:
+    """Return the amount of the mates' paid shares that banks returned, in minor units."""
+    paid = [share for share in shares if share.status in SHARE_PAID and share.payment_id]
+    return sum(min(share.amount, amounts.get(share.payment_id, 0)) for share in paid if share.payment_id)
 
 
 def _reimbursements_kept(

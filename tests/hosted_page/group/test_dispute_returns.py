@@ -80,6 +80,7 @@ class TestLostDisputeOfAMate:
         assert "Returned to a mate " in page, "and not the order"
         told = "A bank has returned £20.00 to a mate’s card. Acme Tickets covers this amount, not you."
         assert f"{told} Your mates are no longer asked to pay. You cover any share that is not paid." in page
+        assert "Mates paid£0.00" in page and "Returned to a mate£20.00" in page
         assert "You cover it" in page and "Confirmed and paid" not in page, "Amy’s"
         assert "whether your order is still valid" in page and "Your bank" not in page
 
