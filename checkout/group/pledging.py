@@ -15,7 +15,7 @@ from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from payments import open_operations, operator_stops
-from payments.models import Operation
+from payments.models import Operation, Payment
 
 BATCH = 200  # maximum number of orders in one run of the pump
 
@@ -47,6 +47,14 @@ def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -
 def may_withdraw(checkout: Checkout) -> bool:
     """Return whether mates can withdraw now: the lead's card is neither being authorized nor held."""
     return checkout.status == Status.CREATED and open_operations.open_operation(checkout.pk) is None
+
+
+def pledged_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
+    """Map each of these pledged shares to the time at which its mate gave the card."""
+    if not share_uuids:
+        return {}
+    holds = Payment.objects.filter(subject__in=share_uuids, is_live=True)
+    return dict(holds.values_list("subject", "created_at"))
 
 
 def withdrawn_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:

@@ -20,7 +20,8 @@ from checkout.group import pledging
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
 from hosted_page import ended_pledges, payer, rendering, share_items, summary
-from hosted_page.group import group_link, group_members, line_looks
+from hosted_page.group import bill_bar, group_link, group_members, line_looks
+from hosted_page.group.group_members import GroupBill
 from hosted_page.payment_target import PaymentTarget, lead_name, wants_part
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.table import cell_of
@@ -112,7 +113,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "sentence": _sentence(checkout, sums, count, _missing_names(shares, now)),
         **_time_left(checkout, now),
         "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
-        "group": group_members.bill_for_claim(checkout, shares, "", now),
+        "group": _bill_of(checkout, shares, now),
         "sums": _labelled_sums(checkout, sums),
         "lines": [_leads_line(checkout, sums), *_lines(checkout, shares, now)],
         "total": _display(checkout, checkout.amount),
@@ -124,6 +125,15 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         **_pay_words(checkout, sums, is_everyone_in=is_everyone_in),
         "change_split_url": target.address("split"),
     }
+
+
+def _bill_of(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> GroupBill:
+    """Return the bill for the bar. The lead's part has the word "You" if it is wide enough, otherwise a letter."""
+    bill = group_members.bill_for_claim(checkout, shares, "", now)
+    lead, *mates = bill.people
+    if float(lead.width) >= bill_bar.YOU_WIDTH:
+        lead = replace(lead, initial=_("You"))
+    return replace(bill, people=[lead, *mates])
 
 
 def _sums_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Sums:
@@ -213,7 +223,8 @@ def _lines(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) 
     free_shares = [row for row in shares if row.status == ShareStatus.OPEN and not row.is_kept(now)]
     withdrawals = pledging.withdrawn_at([row.pk for row in free_shares if row.mate_id])
     zone = summary.zone_of(checkout)
-    hints = {
+    pledged = pledging.pledged_at([row.pk for row in shares if row.status == ShareStatus.PLEDGED])
+    hints = {share_uuid: summary.short_time(at, zone) for share_uuid, at in pledged.items()} | {
         share_uuid: format_html(_("left at {time}"), time=summary.short_time(at, zone))
         for share_uuid, at in withdrawals.items()
     }

@@ -54,10 +54,11 @@ def finn(lead: Payer) -> Mate:
 class TestTheLead:
     def test_sees_who_is_in_and_what_paying_now_means(self, lead: Payer) -> None:
         page = plain(words(lead.get()))
-        assert "No one else is in yet" in page and "You’d cover £50.00 Pay anyway" in page
+        assert "No one else is in yet" in page and "Pay anyway You’d cover £50.00" in page
         Mate(share(lead.checkout, 2)).pay()
         page = plain(words(lead.get()))
-        assert "1 of 2 mates is in" in page and "You’d cover £30.00 Pay anyway" in page
+        assert re.search(r"Finn £20.00 In \d\d:\d\d (GMT|BST)", page)
+        assert "1 of 2 mates is in" in page and "Pay anyway You’d cover £30.00" in page
         assert "If you pay now, you cover £30.00 until the others pay." in page
         PaymentRequest.objects.filter(position=3).update(name="Amy")
         assert "If you pay now, you cover Amy’s £30.00 until Amy pays." in plain(words(lead.get()))
@@ -65,8 +66,14 @@ class TestTheLead:
         amy.sign_in("07700 900457")
         amy.give_card()
         page = plain(words(lead.get()))
-        assert "Everyone’s in. Your share is £40.00" in page and "Everyone’s in Pay £90.00" in page
+        assert "Everyone’s in. Your share is £40.00" in page and "Pay £90.00 Everyone’s in" in page
         assert "£50.00 goes back to your card" in page and "60 minutes left" in page
+
+    def test_is_called_you_on_the_bar_if_the_part_is_wide_enough(self, lead: Payer) -> None:
+        assert 'text-anchor="middle">You</text>' in words(lead.get())
+        PaymentRequest.objects.filter(position=2).update(amount=5500)
+        page = words(lead.get())
+        assert 'text-anchor="middle">You</text>' not in page, "the part is too narrow for the word"
 
     def test_gets_only_the_changing_parts_while_the_page_is_open(self, lead: Payer, finn: Mate) -> None:
         part = words(lead.client.get(f"/pay?id={lead.checkout.pk}&auto=1&collecting=1", headers=LIVE))
@@ -130,6 +137,9 @@ class TestTheLead:
         captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
         assert mates.settled(finn.share) == "reimbursed"
         assert mates.borne(lead.checkout) == {"4242": 7000, "4444": 2000}
+        page = plain(words(finn.get()))
+        assert re.search(r"Lea paid at \d\d:\d\d \w+, and £20.00 was taken from your Mastercard", page)
+        assert page.count("was taken from") == 1 and "It is back on Lea’s card. You’ve settled up" in page
 
 
 @pytest.mark.rule("pledge.page", "pledge.ends")
@@ -263,6 +273,8 @@ class TestAMate:
         page = plain(words(Mate(share(lead.checkout, 2)).get()))
         assert "can’t take payments right now" in page and "You have not been charged." in page
         assert "has paid" not in page
+        assert "If Acme Tickets can take payments again by" in page and "this page lets you continue." in page
+        assert "this page lets you continue." in plain(words(Guest(lead.checkout).get()))
 
     @pytest.mark.parametrize("end", ["decline", "keep"])
     def test_whose_share_has_ended_reads_on_every_page_that_nothing_was_charged(
