@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db import transaction
 
+from config.lib.database import queries
 from tests.model.protocols.replaying.moves import Move, Moving
 
 S = TypeVar("S", bound=Hashable)
@@ -42,6 +43,8 @@ def replay(model: Moving[S], world: World[S]) -> set[str]:
 
     Runs with the same beginning share its steps, because a savepoint returns to the state after them.
     """
+    # On a busy machine, the search takes longer than a transaction may be idle.
+    queries.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
     replayed = _Replay(model, world)
     replayed.take_from(world, model.start(), ())
     return replayed.taken
