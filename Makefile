@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed $(TRANSLATED)
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # The programs that the tests start, except Python. Each is a command, or a file, and the Debian package that has it.
-TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli go:golang-go ruby:ruby faketime:faketime node:nodejs npm:npm openssl:openssl
+TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli go:golang-go ruby:ruby faketime:faketime node:nodejs npm:npm openssl:openssl curl:curl
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || [ -e "$${tool%:*}" ] || printf ' %s' "$${tool\#\#*:}"; done
 # Tests that `make test-full` runs again through PgBouncer in transaction mode. Their code moves money, reports it, or
