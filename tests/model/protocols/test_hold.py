@@ -154,7 +154,10 @@ def describe(step: Step) -> Hashable:
     kinds = [kind for kind in WHAT if WHAT[kind] in step.said]
     if not kinds:
         return step.said, before.is_late, before.order, before.has_open_operation, after.order
-    return step.said, before.order, before.row(kinds[0])[:2], after.order, after.row(kinds[0]).state
+    row = before.row(kinds[0])
+    is_refused = step.said.startswith("The pump records the capture as failed")
+    kind = row.state, row.lease, row.is_renewed and is_refused
+    return step.said, before.order, kind, after.order, after.row(kinds[0]).state
 
 
 RUNS = shortest_runs(PROTOCOL.design, describe)
