@@ -165,6 +165,16 @@ class TestNextLapse:
         assert remaining is not None
         assert remaining == pytest.approx((held.capture_before - clock.now()).total_seconds(), abs=5)
 
+    @pytest.mark.parametrize(("ago", "is_known"), [(0.2, True), (1.2, False)])
+    def test_includes_a_hold_that_has_ended_within_the_last_second(
+        self, held: Checkout, ago: float, is_known: bool
+    ) -> None:
+        ended_at = clock.now() - timedelta(seconds=ago)
+        Checkout.objects.filter(pk=held.pk).update(
+            authorized_at=ended_at - timedelta(seconds=120), capture_before=ended_at
+        )
+        assert (expiry.seconds_to_next_lapse() is not None) == is_known
+
     def test_is_unknown_if_no_card_is_held(self, unpaid: Checkout) -> None:
         assert expiry.seconds_to_next_lapse() is None
 
