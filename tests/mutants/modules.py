@@ -78,7 +78,11 @@ _CHECKOUT: dict[str, tuple[str, ...]] = {
         "checkout/test_share_outcomes.py",
         "hosted_page/test_ended_pledges.py",
     ),
-    "checkout/api/idempotency.py": ("checkout/api/test_idempotency.py", "checkout/api/test_customer.py"),
+    "checkout/api/idempotency.py": (
+        "checkout/api/test_idempotency.py",
+        "checkout/api/test_freed_keys.py",
+        "checkout/api/test_customer.py",
+    ),
     "checkout/split/item_amounts.py": ("checkout/split/test_item_amounts.py",),
     "checkout/split/share_rows.py": ("checkout/split/test_share_rows.py", "checkout/test_pledges.py"),
     "checkout/split/split_amounts.py": ("checkout/split/test_split_amounts.py",),
