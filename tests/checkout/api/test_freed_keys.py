@@ -48,7 +48,7 @@ def test_a_call_during_a_failure_of_the_database_can_be_repeated(
         for verbs, name in ((creation, "create"), (cancellations, "cancel")):
             patch.setattr(verbs, name, Mock(side_effect=OperationalError("the connection is lost")))
         refused(api.post(path, body, **headers), 503, "service_unavailable")
-    assert not IdempotencyKey.objects.exists()
+    assert not IdempotencyKey.objects.exists() and not ApiCall.objects.exists()
     assert api.post(path, body, **headers).status_code in (200, 201)
 
 
