@@ -136,4 +136,46 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         )
         for rows in (199, 201)
     ),
+    Equivalent(
+        "checkout/api/idempotency.py",
+        "KEPT_REFUSALS = {402, 422}",
+        "KEPT_REFUSALS = { 401, 422}",
+        "No call that has a key is answered with 401 or 402.",
+    ),
+    Equivalent(
+        "checkout/api/idempotency.py",
+        "new_key.save(force_insert=True)",
+        "new_key.save(force_insert=False)",
+        "Django inserts a new object whose primary key has a default.",
+    ),
+    *(
+        Equivalent(
+            "checkout/api/idempotency.py",
+            line,
+            line.replace(f"age < {limit}", f"age <= {limit}"),
+            "The age never equals the limit to the microsecond.",
+        )
+        for line, limit in (
+            ("if age < KEPT_FOR and (stored.status is not None or age < TAKEN_OVER_AFTER):", "KEPT_FOR"),
+            (
+                "if age < KEPT_FOR and (stored.status is not None or age < TAKEN_OVER_AFTER):",
+                "TAKEN_OVER_AFTER",
+            ),
+            ("if age < KEPT_FOR and stored.request_digest not in digests:", "KEPT_FOR"),
+        )
+    ),
+    *(
+        Equivalent(
+            "checkout/api/idempotency.py",
+            "is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS",
+            f"is_kept = {range_} or call.status in KEPT_REFUSALS",
+            "No call is answered with the status 199, 299 or 300.",
+        )
+        for range_ in (
+            "199 <= call.status < 300",
+            "200 <= call.status < 301",
+            "200 <= call.status < 299",
+            "200 <= call.status <= 300",
+        )
+    ),
 )

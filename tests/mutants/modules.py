@@ -82,6 +82,7 @@ _CHECKOUT: dict[str, tuple[str, ...]] = {
         "checkout/api/test_idempotency.py",
         "checkout/api/test_freed_keys.py",
         "checkout/api/test_customer.py",
+        "config/lib/web/test_request_id.py",
     ),
     "checkout/split/item_amounts.py": ("checkout/split/test_item_amounts.py",),
     "checkout/split/share_rows.py": ("checkout/split/test_share_rows.py", "checkout/test_pledges.py"),

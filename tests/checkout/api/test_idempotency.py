@@ -214,6 +214,7 @@ class TestIdempotencyKey:
         assert waiting["Retry-After"] == "1"
         age(seconds=90)
         with nothing_moves():
+            refused(api.post(path, {"x": 1}, idempotency_key="k"), 422, "idempotency_key_reused")
             taken = api.post(path, idempotency_key="k")
         assert (taken.status_code, taken.content) == (200, first.content)
         assert "Idempotent-Replay" not in taken
