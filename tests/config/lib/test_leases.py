@@ -56,9 +56,9 @@ class TestOrder:
     def test_returns_the_row_with_its_committed_values(self) -> None:
         due = add(1)
         taken = take(make_queue())
-        assert taken is not None
         due.refresh_from_db()
-        assert taken.due_at == due.due_at > clock.now()
+        assert taken is not None and due.due_at is not None
+        assert taken.due_at == due.due_at and due.due_at > clock.now()
 
 
 @pytest.mark.django_db(transaction=True)
