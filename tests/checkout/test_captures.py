@@ -15,7 +15,7 @@ from payments import bulkheads
 from payments.models import Merchant, Operation
 from tests import factories
 from tests.factories import CAUSE, make_late
-from tests.outages import break_down, overhear
+from tests.outages import InDoubt, break_down, overhear
 
 
 class TestCapture:
@@ -40,17 +40,26 @@ class TestCapture:
         )
         assert not Operation.objects.filter(kind="capture").exists()
 
+    def test_refuses_a_part_of_the_amount(self, held: Checkout) -> None:
+        with pytest.raises(captures.PartialCaptureNotSupported) as refused:
+            captures.capture(held.merchant, held.pk, amount=8999, cause=CAUSE)
+        assert refused.value.amount == 9000
+        assert captures.capture(held.merchant, held.pk, amount=9000, cause=CAUSE).status == "captured"
+
     def test_finds_no_checkout_of_another_merchant(self, held: Checkout, rival: Merchant) -> None:
         with pytest.raises(Checkout.DoesNotExist):
             captures.capture(rival, held.pk, cause=CAUSE)
         held.refresh_from_db()
         assert held.status == "authorized"
 
-    def test_refuses_to_run_in_an_open_transaction(self, held: Checkout) -> None:
+    def test_refuses_to_run_in_an_open_transaction(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The intent must be committed before the provider is called."""
+        calls = overhear(monkeypatch)
         with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
             captures.capture(held.merchant, held.pk, cause=CAUSE)
-        assert not Operation.objects.filter(kind="capture").exists()
+        assert calls == []
 
 
 @pytest.mark.rule("capture.eight_seconds")
@@ -75,6 +84,15 @@ class TestPatience:
         with pytest.raises(OperationInProgress):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert passed[0] == pytest.approx(2, abs=0.11)
+
+    @pytest.mark.rule("capture.refused")
+    def test_does_not_extend_to_an_authorization_of_an_unpaid_checkout(
+        self, unpaid: Checkout, in_doubt: InDoubt, passed: list[float]
+    ) -> None:
+        in_doubt("authorize")
+        with pytest.raises(OperationInProgress):
+            captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        assert passed == [0]
 
     def test_with_an_unconfirmed_capture_leaves_time_to_record_the_outcome(
         self, held: Checkout, passed: list[float], monkeypatch: pytest.MonkeyPatch

@@ -178,4 +178,10 @@ EQUIVALENT: tuple[Equivalent, ...] = (
             "200 <= call.status <= 300",
         )
     ),
+    Equivalent(
+        "checkout/captures.py",
+        "while outcome.verdict == Verdict.PENDING and deadline.remaining() > ASK_AGAIN_SECONDS:",
+        "while outcome.verdict == Verdict.PENDING and deadline.remaining() >= ASK_AGAIN_SECONDS:",
+        "The time that remains, a float, never equals the pause.",
+    ),
 )
