@@ -13,7 +13,7 @@ PUMPS = {
     DELIVER_DUE: "Send webhooks",
     "payments.providers.sandbox.tasks.send_notifications": "Run the sandbox bank",
     "hosted_page.tasks.send_sms_messages": "Send texts",
-    "portal.tasks.send_emails": "Send mails",
+    "portal.tasks.send_emails": "Send emails",
 }
 HOURLY = {
     "checkout.tasks.make_partitions": "Make partitions of calls",

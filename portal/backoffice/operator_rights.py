@@ -81,7 +81,7 @@ class TickBoxes(forms.CheckboxSelectMultiple):
         return render_to_string("admin/tick_boxes.html", {**context, "title_of_all": self.title})
 
 
-class RightsField(forms.ModelMultipleChoiceField):
+class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic only in the stubs
     """A choice of rights.
 
     Rights without an effect are not offered. If a row has some of them, it keeps them unless its other rights

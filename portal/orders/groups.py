@@ -46,6 +46,7 @@ ALL_PAID = Badge("done", "check", "All paid")
 COLLECTING = Badge("move", "ring", "Collecting")
 LINKS_ENDED = Badge("void", "clock", "Links ended")
 IS_SPLIT = Q(people__gt=1)
+BY_ITEM = Exists(PaymentRequest.objects.filter(checkout=OuterRef("pk")).exclude(units=[]))
 
 
 class Median(Aggregate):
@@ -98,7 +99,6 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
         share_amount=Sum("amount"),
         paid_amount=Sum("amount", filter=Q(status__in=SHARE_PAID)),
     )
-    items = Exists(PaymentRequest.objects.filter(checkout=OuterRef("pk")).exclude(units=[]))
     opted_in = OptIn.objects.filter(checkout_uuid__in=orders.values("pk"), share_uuid__isnull=False)
     return GroupFigures(
         # One statement counts both, so that no order is only in one of them.
@@ -108,8 +108,8 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
         share_amount=sums["share_amount"] or 0,
         paid_amount=sums["paid_amount"] or 0,
         opted_in=opted_in.values("share_uuid").distinct().count(),
-        equal=_count_equal(orders.exclude(items), safe_answers.amount_rule(currency).step),
-        by_item=orders.filter(items).count(),
+        equal=_count_equal(orders.exclude(BY_ITEM), safe_answers.amount_rule(currency).step),
+        by_item=orders.filter(BY_ITEM).count(),
     )
 
 

@@ -37,6 +37,11 @@ REFUND_STATES: dict[str, str] = {
     Refund.Status.SETTLED: "The money went back {at}.",
     Refund.Status.FAILED: "It failed, and the payer does not have the money.",
 }
+REFUND_VERBS: dict[str, str] = {
+    Refund.Status.PENDING: "refunds",
+    Refund.Status.SETTLED: "refunded",
+    Refund.Status.FAILED: "tried to refund",
+}
 REFUND_RETURNED = "It settled, and later the payer’s bank returned the money. The provider has it."
 AGAIN = "The merchant can make the refund again, on the order’s page in the portal."
 ANOTHER_WAY = "This card cannot take the money. The merchant has to pay the payer another way."
@@ -90,10 +95,7 @@ def head_of_refund(row: Refund, request: HttpRequest) -> Head:
     badge = badges.RETURNED if returned else REFUND[row.status]
     state = REFUND_RETURNED if returned else REFUND_STATES[row.status].format(at=format_when(row.settled_at))
     amount = money.display(row.amount, row.checkout.currency)
-    verb = {Refund.Status.SETTLED: "refunded", Refund.Status.FAILED: "tried to refund"}.get(
-        row.status, "refunds"
-    )
-    summary = f"{row.merchant} {verb} {amount} for order {row.checkout.merchant_order_id}. {state}"
+    summary = f"{row.merchant} {REFUND_VERBS[row.status]} {amount} for order {row.checkout.merchant_order_id}. {state}"
     summary = f"{summary} {_refund_reason(row, parts)}".strip()
     case = open_case(operation__refund_uuid=row.pk)
     if case is not None:
