@@ -84,7 +84,7 @@ def test_the_overview_counts_failing_endpoints_apart_from_parked_deliveries(
     Endpoint.objects.create(subscription=subscription, failing_since=clock.now() - timedelta(hours=2))
     page = operator.get("/admin/now").content.decode()
     parked, failing = page.partition("Failing endpoints</dt>")[::2]
-    parked = parked.partition("Deliveries parked today</dt>")[2]
+    parked = parked.partition("Parked today</dt>")[2]
     assert 'class="tone-done"' in parked and "endpoint" not in parked
     assert 'class="tone-held"' in failing.partition("</strong>")[0] and "Acme Tickets, for 2 hours" in failing
 
