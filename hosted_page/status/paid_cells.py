@@ -30,6 +30,7 @@ S, V = Situation, Viewer
 
 YOU_PAID = _("You paid {amount}")
 TAKEN = _("<strong>{amount}</strong> was taken from {card}.")
+GOES_TO_LEAD, IS_WITH_LEAD = _("It goes back to {name}’s card."), _("It is back on {name}’s card.")
 SETTLED_UP = _("You’ve settled up with {name}.")
 FREE_AGAIN = _(
     "If a mate takes a share but does not pay it, the share becomes free again after a few minutes."
@@ -50,7 +51,7 @@ PAID: dict[Situation, Row] = {
             place="shop",
             action=SIGN_IN,
         ),
-        V.PAID: live_cell("share_paid", YOU_PAID, (TAKEN, _("It goes back to {name}’s card."), SETTLED_UP)),
+        V.PAID: live_cell("share_paid", YOU_PAID, (TAKEN, GOES_TO_LEAD, SETTLED_UP)),
         V.PAY_LINK: cell(
             "share_paid",
             SHARE_IS_PAID,
@@ -64,7 +65,7 @@ PAID: dict[Situation, Row] = {
         **COVERED,
     },
     S.REIMBURSED: {
-        V.PAID: live_cell("share_paid", YOU_PAID, (TAKEN, _("It is back on {name}’s card."), SETTLED_UP)),
+        V.PAID: live_cell("share_paid", YOU_PAID, (TAKEN, IS_WITH_LEAD, SETTLED_UP)),
         V.PAY_LINK: cell(
             "share_paid",
             SHARE_IS_PAID,

@@ -24,7 +24,7 @@ from hosted_page.status.order_status import (
     show_refund,
     unanswered_situation,
 )
-from hosted_page.status.table import cell_of
+from hosted_page.status.paid_cells import GOES_TO_LEAD, IS_WITH_LEAD, SETTLED_UP
 from payments import disputes, money, open_operations, operation_queue, operator_stops
 from payments.models import Dispute, Operation, Payment
 
@@ -216,11 +216,11 @@ class _ShareView:
         if payment is None or paid_at is None or not pledges.was_pledged(self.checkout, payment):
             return []
         taken = _("{name} paid at {time}, and <strong>{amount}</strong> was taken from {card}.")
-        _taken, *further = cell_of(situation, Viewer.PAID).money[0]
+        is_back = IS_WITH_LEAD if situation == Situation.REIMBURSED else GOES_TO_LEAD
         values = self._values(situation) | {
             "time": summary.short_time(paid_at, summary.zone_of(self.checkout))
         }
-        return [fill((taken, *further), values)]
+        return [fill((taken, is_back, SETTLED_UP), values)]
 
     def _released_hold(self) -> list[SafeString]:
         """Return sentences about this mate's hold that is released, [] if there is none.

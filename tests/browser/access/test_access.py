@@ -143,7 +143,7 @@ form
   text
     button "Use test card"
   terms
-    term: Held on your card now
+    term: Held on your card today
     definition: {money}
     term: Goes back as your 2 mates pay
     definition: {money}
