@@ -130,9 +130,9 @@ class Deployment:
         polling.until(self.is_ready, within=60, what="web and worker")
 
     def is_ready(self) -> bool:
-        """Return whether web and worker answer."""
+        """Return whether web and worker answer. The proxy does not pass /readyz on."""
         with contextlib.suppress(requests.RequestException):
-            answer = requests.get(f"{self.variables['BASE_URL']}/readyz", timeout=5)
+            answer = requests.get(f"http://127.0.0.1:{self.variables['PORT']}/readyz", timeout=5)
             return answer.status_code == 200 and b" ready." in (self._folder / "worker.log").read_bytes()
         return False
 
