@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from checkout import states
 from checkout.states import Status
+from tests.model.protocols.protocol import follow_table
 
 OPEN = ("in_flight", "unknown")
 UNFINISHED = ("planned", *OPEN)
@@ -102,8 +103,5 @@ class State(NamedTuple):
 
 def move(state: State, to: Status) -> State:
     """Move the order, if the code's table of states allows the move."""
-    try:
-        states.check_move(state.order, to)
-    except states.MoveRefused as refused:
-        return state._replace(fault=str(refused).rstrip("."))
-    return state._replace(order=to)
+    moved: State = follow_table(state, "order", to, states.check_move)
+    return moved

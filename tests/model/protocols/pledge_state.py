@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from checkout import states
 from checkout.states import ShareStatus, Status
+from tests.model.protocols.protocol import follow_table
 from tests.model.protocols.replaying.moves import Move
 
 
@@ -64,20 +65,14 @@ Moves = Iterator[Move[State]]
 
 def move_share(state: State, to: ShareStatus) -> State:
     """Move the share, if the table of states allows it. Otherwise, the state has a fault."""
-    try:
-        states.check_share_move(state.share, to)
-    except states.MoveRefused as refused:
-        return state._replace(fault=str(refused).removesuffix("."))
-    return state._replace(share=to)
+    moved: State = follow_table(state, "share", to, states.check_share_move)
+    return moved
 
 
 def move_order(state: State, to: Status) -> State:
     """Move the order, if the table of states allows it. Otherwise, the state has a fault."""
-    try:
-        states.check_move(state.order, to)
-    except states.MoveRefused as refused:
-        return state._replace(fault=str(refused).removesuffix("."))
-    return state._replace(order=to)
+    moved: State = follow_table(state, "order", to, states.check_move)
+    return moved
 
 
 def is_waiting(state: State) -> bool:

@@ -35,7 +35,7 @@ NUMBERS = {
     "challenged": mates.CHALLENGED,
 }
 CALL_SECONDS = 5.0
-# What the bank's charge is called in the model.
+# The model's name for each state of the bank's charge.
 BANK = {
     "challenged": "challenged",
     "held": "held",
