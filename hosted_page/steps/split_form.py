@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import QueryDict
 from django.utils.formats import number_format
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from checkout import current_checkouts, mate_shares
@@ -67,7 +68,7 @@ class SplitForm:
     """
 
     def __init__(self, typed: QueryDict, checkout: Checkout) -> None:
-        self.checkout = checkout
+        self.checkout, self._typed = checkout, typed
         self.choice = ALL if ALL in typed.getlist("split") else typed.get("split", "")
         self.typed_people = typed.get("people", "")
         self.your_name = clean_short_name(typed.get("your_name", ""))
@@ -77,8 +78,12 @@ class SplitForm:
         names, amounts = typed.getlist("name"), typed.getlist("amount")
         self.rows = _rows_to_show(names, amounts, adds_row="add" in typed)
         self.adds_mate = "add" in typed
-        self.items = ItemSplit.from_form(typed, checkout, len(self.rows) + 1)
         self.has_too_many = any(text.strip() for text in [*names[MAX_MATES:], *amounts[MAX_MATES:]])
+
+    @cached_property
+    def items(self) -> ItemSplit:
+        """The split by item, as it was typed. Only a form that shows or saves items reads the bill."""
+        return ItemSplit.from_form(self._typed, self.checkout, len(self.rows) + 1)
 
     @classmethod
     def from_saved(cls, checkout: Checkout) -> SplitForm:

@@ -66,7 +66,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         made = Charge.objects.create(
             token=token.pk, subject=subject, last4=token.last4, state=state, **charge
         )
-        return journal.write_line(made, "authorize", key, verdict, reason=made.card.decline_reason)
+        return journal.write_line(made, (), "authorize", key, verdict, reason=made.card.decline_reason)
 
 
 class _Token(NamedTuple):
@@ -132,13 +132,13 @@ def _capture_or_void(key: UUID, kind: str, payment: UUID, later: Delay | None) -
             return repeated
         reason = _refusal_reason(kind, charge, lines)
         if reason:
-            return journal.write_line(charge, kind, key, Verdict.FAILED, reason=reason)
+            return journal.write_line(charge, lines, kind, key, Verdict.FAILED, reason=reason)
         later = later or _delay_of_card(kind, charge)
         if later:
             facts = {"settles_at": later.starts(clock.now()), "fails_with": later.reason}
-            return journal.write_line(charge, kind, key, Verdict.PENDING, **facts)
+            return journal.write_line(charge, lines, kind, key, Verdict.PENDING, **facts)
         settling.carry_out(kind, charge)
-        return journal.write_line(charge, kind, key, Verdict.SUCCEEDED)
+        return journal.write_line(charge, lines, kind, key, Verdict.SUCCEEDED)
 
 
 def _refusal_reason(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
@@ -176,13 +176,15 @@ def refund(
         )
         if charge.state != Charge.State.CAPTURED or amount > refundable - disputed:
             reason = "charge_disputed" if disputed else "nothing_to_refund"
-            return journal.write_line(charge, "refund", key, Verdict.FAILED, reason=reason, amount=amount)
+            return journal.write_line(
+                charge, lines, "refund", key, Verdict.FAILED, reason=reason, amount=amount
+            )
         facts: dict[str, Any] = {
             "settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)
         }
         facts |= {"refund": refund, "share": share}
         facts["fails_with"] = settling.CARD_CLOSED if charge.card.refund_fails else ""
-        return journal.write_line(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)
+        return journal.write_line(charge, lines, "refund", key, Verdict.PENDING, amount=amount, **facts)
 
 
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
@@ -214,9 +216,10 @@ def refuse(
         charge = settling.lock_charge(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
-        repeated = journal.remembered_answer(journal.lines_about(charge), key)
+        lines = journal.lines_about(charge)
+        repeated = journal.remembered_answer(lines, key)
         facts = {"reason": reason, "amount": amount or charge.amount}
-        return repeated or journal.write_line(charge, kind, key, Verdict.FAILED, **facts)
+        return repeated or journal.write_line(charge, lines, kind, key, Verdict.FAILED, **facts)
 
 
 def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0, is_pending: bool = False) -> str:

@@ -40,9 +40,14 @@ def newest_answer(lines: Sequence[Call], reference: UUID) -> Outcome | None:
     return outcome_of(answers[-1]) if answers else None
 
 
-def write_line(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
-    """Add a line and return its outcome. If the key has a line already, the new line gets a new id."""
-    is_known = Call.objects.filter(key=key).exists()
+def write_line(
+    charge: Charge, lines: Sequence[Call], kind: str, key: UUID, verdict: Verdict, **facts: Any
+) -> Outcome:
+    """Add a line to the lines about a charge, and return its outcome.
+
+    If the key has a line already, the new line gets a new id.
+    """
+    is_known = any(line.key == key for line in lines)
     facts = {"amount": charge.amount, "reference": key, "kind": kind, "verdict": verdict} | facts
     return outcome_of(Call.objects.create(key=uuid7() if is_known else key, charge=charge, **facts))
 
