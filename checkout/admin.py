@@ -1,6 +1,6 @@
-"""Admin of orders: checkouts, items, history, refunds, shares, API calls and customers.
+"""Admin pages for orders: checkouts, items, history, refunds, shares, API calls and customers.
 
-Operators can cancel a checkout here.
+Operators can cancel a checkout on these pages.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,6 @@ UNPAID_TEXT = "The order ends unpaid, and no money is held."
 
 
 def _texts_of_cancellation(checkout: Checkout) -> dict[str, Any]:
-    """Return the texts of the confirmation page for the cancellation of a single order."""
     words, notice = {"button": "Yes, cancel it"}, NOTIFIED_TEXT.format(checkout.merchant)
     if checkout.status == Status.CREATED:
         words["text"] = f"{UNPAID_TEXT} {notice}"
@@ -92,8 +91,8 @@ REFUSALS = {
 class ProblemFilter(admin.SimpleListFilter):
     """Filter for orders with a problem that their status does not show.
 
-    "In doubt" searches all operations. "Disputed" and "Refund failed" search only the newest disputes and
-    refunds.
+    The option "In doubt" finds orders by all their operations. The options "Disputed" and "Refund failed" look
+    only at the newest disputes and refunds.
     """
 
     title = "needs attention"
@@ -126,7 +125,7 @@ def _disputed_checkouts() -> QuerySet[Any, Any]:
 
 
 def _checkouts_with_failed_refund() -> QuerySet[Any, Any]:
-    """Return the orders with a failed refund and no pending or settled refund."""
+    """Return the orders that have a failed refund, and no pending or settled refund."""
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     newest = Refund.objects.order_by("-pk").values("pk")[: lists.NEWEST_SEARCHED]
     rows = Refund.objects.filter(~Exists(tried_again), pk__in=newest, status=Refund.Status.FAILED)
@@ -135,7 +134,7 @@ def _checkouts_with_failed_refund() -> QuerySet[Any, Any]:
 
 @admin.register(Checkout)
 class CheckoutAdmin(MoneyAdmin):
-    """Admin of checkouts. The page of a checkout shows everything that belongs to it."""
+    """Admin pages for checkouts. The page for one checkout shows everything that belongs to it."""
 
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
@@ -145,8 +144,8 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
-    # The column `payment` has no index, so no other admin page lists orders by it. The page of a payment
-    # links to its order instead.
+    # There is no index on the column `payment`, so no other admin page can list orders by payment. The page for
+    # a payment links to its order instead.
     unindexed = ("payment",)
     amounts = ("amount", "refunded_amount")
     panels = (("checkout.change", "checkout"),)
@@ -159,11 +158,11 @@ class CheckoutAdmin(MoneyAdmin):
     }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows with the time of their query, which the pages show."""
+        """Return the checkouts. Each row has the time at which it was read, because the pages show this time."""
         return current_checkouts.with_read_at(settling.with_needs_accounts(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
-        """Return the fields of the page, without those that are empty."""
+        """Return the fields that the page shows. Empty fields are hidden."""
         empty = (
             {field.name for field in self.opts.fields if field.value_from_object(obj) in EMPTY}
             if obj
@@ -199,7 +198,7 @@ class CheckoutAdmin(MoneyAdmin):
 
 
 def _cancel_checkout(checkout: Checkout, cause: Cause) -> str:
-    """Cancel a checkout. Return "", or the reason why it was not cancelled."""
+    """Cancel a checkout. Return the reason why it could not be cancelled, or "" after success."""
     try:
         ended = cancellations.cancel(checkout.merchant, checkout.pk, cause=cause)
     except cancellations.NotCancellable as refusal:
@@ -228,7 +227,7 @@ class BillAdmin(ReadOnlyAdmin):
 
     @admin.display(description="items")
     def items(self, bill: Bill) -> str:
-        """Return the items, each on a line: "4 × £22.50 Standing ticket"."""
+        """Return one line of text for each item, for example "4 × £22.50 Standing ticket"."""
         currency = bill.checkout.currency
         lines = [(it.quantity, money.display(it.unit_price, currency), it.name) for it in bill.checkout.bill]
         return format_html_join("", "<p>{} × {} {}</p>", lines)
@@ -278,7 +277,7 @@ class RefundAdmin(MoneyAdmin):
 
 
 class AnswerFilter(admin.SimpleListFilter):
-    """Filter of the newest API calls by response status: done, refused or failed."""
+    """Filter for the newest API calls by the result: done, refused or failed."""
 
     title = f"answer, among the newest {lists.NEWEST_SEARCHED:,}"
     parameter_name = "answer"
@@ -297,7 +296,7 @@ class AnswerFilter(admin.SimpleListFilter):
 
 @admin.register(ApiCall)
 class ApiCallAdmin(ReadOnlyAdmin):
-    """Admin of API calls, with the status of each response."""
+    """Admin pages for API calls. They show the status of each response."""
 
     list_display = ("created_at", "merchant", "method", "path", "status", "error_code")
     list_filter = (AnswerFilter,)
@@ -309,7 +308,7 @@ class ApiCallAdmin(ReadOnlyAdmin):
 
 @admin.register(IdempotencyKey)
 class IdempotencyKeyAdmin(ReadOnlyAdmin):
-    """Admin of the last day's idempotency keys. It hides the stored responses, because they are private."""
+    """Admin pages for the idempotency keys of the last day. They hide the stored responses, which are private."""
 
     list_display = ("created_at", "merchant", "key", "checkout_uuid", "status")
     search_fields = ("id", "key")
@@ -322,17 +321,17 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(ProofRun)
 class ProofRunAdmin(ReadOnlyAdmin):
-    """Admin of the runs that prove the ledger of all checkouts, with their progress and breaches."""
+    """Admin pages for proof runs, which prove the ledger of all checkouts. They show progress and breaches."""
 
     list_display = ("begun_at", "ended_at", "checkout_count", "breach_count", "is_scheduled")
 
 
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyAdmin):
-    """Admin of customers. It shows only the last digits of a phone number."""
+    """Admin pages for customers. They show only the last digits of a phone number."""
 
     list_display = ("id", "__str__", "created_at")
-    # Only another admin page can search by phone number. It logs each search.
+    # A search by phone number is possible only on another admin page, which logs each search.
     search_fields = ("id",)
     secret = ("phone", "name")
     extra_columns = ("__str__",)
@@ -346,7 +345,7 @@ class MerchantCustomerAdmin(ReadOnlyAdmin):
 
 @admin.register(GroupLink)
 class GroupLinkAdmin(ReadOnlyAdmin):
-    """Admin of group links. It never shows the link, because anyone who has the link may take a share."""
+    """Admin pages for group links. They never show the link, because anyone who has it can take a share."""
 
     list_display = ("checkout", "created_at")
     search_fields = ("checkout",)
@@ -369,7 +368,7 @@ class LeadNotificationAdmin(ReadOnlyAdmin):
 
 @admin.register(Prefill)
 class PrefillAdmin(ReadOnlyAdmin):
-    """Admin of prefills. It shows only the last digits of a phone number."""
+    """Admin pages for prefills. They show only the last digits of a phone number."""
 
     list_display = ("checkout", "__str__", "locale")
     search_fields = ("checkout",)
@@ -379,7 +378,7 @@ class PrefillAdmin(ReadOnlyAdmin):
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
-    """Admin of shares, including replaced ones. It never shows a pay link, which anyone could use."""
+    """Admin pages for shares, including replaced shares. They never show a pay link, because anyone could use it."""
 
     list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)

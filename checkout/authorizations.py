@@ -1,7 +1,7 @@
 """Authorization: the service holds the checkout's amount on the lead's card.
 
-It has three phases: commit the intent, call the provider with no transaction open, then lock the checkout
-again and record the outcome.
+An authorization has three phases. The service first commits the intent. It then calls the provider while no
+transaction is open. Finally, it locks the checkout again and records the outcome.
 """
 
 from collections.abc import Callable
@@ -31,12 +31,12 @@ class NotPayable(StateConflict):
 
 
 class NotTheLead(Exception):
-    """This person is no longer the lead, because another person has signed in (rule pay.lead)."""
+    """This person is no longer the lead, because another person has signed in on the order's page (rule pay.lead)."""
 
 
 @dataclass(frozen=True)
 class PaymentResult:
-    """Result of an attempt to pay. If the verdict is NEEDS_ACTION, the payer confirms at `action_url`."""
+    """Result of an attempt to pay. If the verdict is NEEDS_ACTION, the payer must confirm at `action_url`."""
 
     verdict: Verdict
     reason: str = ""
@@ -57,11 +57,11 @@ def authorize(
     If the lead shares the cost, the page's `language` is stored for text messages to the lead (rule
     lead.language).
 
-    If another card has an open authorization, that authorization is given up if it waits for the payer's
-    confirmation, or if its bank has been silent for a minute. Otherwise, OperationInProgress is raised.
-    `admit` is called in the transaction that begins the operation, and can raise to roll it back. Raises
-    NotPayable, NotTheLead, OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped,
-    bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
+    An open authorization of another card is given up if it waits for the payer's confirmation, or if its bank
+    has not answered for a minute. Otherwise, OperationInProgress is raised. `admit` is called in the
+    transaction that begins the operation. If `admit` raises an exception, the transaction is rolled back.
+    Raises NotPayable, NotTheLead, OperationInProgress, operator_stops.MerchantSuspended,
+    operator_stops.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -82,7 +82,7 @@ def authorize(
 
 
 def _save_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
-    """Store the lead if the checkout has none yet, and the page's language if the cost is split."""
+    """Store the lead if the checkout has no lead yet. If the cost is split, also store the page's language."""
     facts: dict[str, Any] = {}
     if lead is not None and checkout.lead_id is None:
         facts["lead"] = lead
@@ -95,9 +95,9 @@ def _save_payer(checkout: Checkout, lead: Customer | None, language: str) -> Non
 def hold(begin: Callable[[Slot], Operation]) -> PaymentResult:
     """Hold money on a card in three phases.
 
-    First, `begin` takes a slot of the bulkhead and commits the intent. Then the provider is called. After the
-    call, the checkout is locked again and the outcome is recorded. Raises bulkhead.Busy and the exceptions of
-    `begin`.
+    First, `begin` takes a slot of the bulkhead and commits the intent. The provider is called next. After the
+    call, the checkout is locked again and the outcome is recorded. Raises bulkhead.Busy, and the exceptions
+    that `begin` raises.
     """
     deadline = Deadline.after(operations.PATIENCE)
     with bulkheads.PAYERS.slot() as slot:
@@ -115,8 +115,8 @@ def hold(begin: Callable[[Slot], Operation]) -> PaymentResult:
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
     """Return whether the checkout can be paid. If its deadline has passed, it expires first.
 
-    An open authorization of another card is given up if `make_way` allows it. Raises NotTheLead,
-    OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped.
+    If another card has an open authorization, the authorization is given up if `make_way` allows it. Raises
+    NotTheLead, OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     expiry.expire_if_due(checkout, now)
     if checkout.status != Status.CREATED:
@@ -136,9 +136,9 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
 def new_payment(
     checkout: Checkout, card: CardUse, kind: Payment.Kind, *, of: Checkout | PaymentRequest
 ) -> Payment:
-    """Create a card's payment for the whole checkout or for a mate's share.
+    """Create the payment of one card for the whole checkout or for a mate's share.
 
-    `of` is the checkout or the share. The lead's card pays the whole checkout, even if the cost is split.
+    `of` is the checkout or the share. The lead's card pays for the whole checkout, even if the cost is split.
     Rule split.full_hold.
     """
     return Payment.objects.create(

@@ -14,13 +14,13 @@ from payments.models import Merchant
 
 
 class NotCancellable(StateConflict):
-    """The checkout has expired, or it is paid and can only be refunded (rule cancel.refused)."""
+    """The checkout cannot be cancelled, because it has expired or is already paid (rule cancel.refused)."""
 
 
 def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Cause) -> Checkout:
     """Void a held or unpaid checkout. If it is held, plan the release of the hold.
 
-    A voided checkout is returned unchanged. Raises Checkout.DoesNotExist, NotCancellable,
+    If the checkout is already voided, it is returned unchanged. Raises Checkout.DoesNotExist, NotCancellable,
     OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.repeat, cancel.refused, cancel.open_operation.
     """
     with transaction.atomic(durable=True):
@@ -38,7 +38,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
 
 
 def _void_checkout(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
-    """Void a held or unpaid checkout at its merchant's request. Must be called with the checkout locked."""
+    """Void a held or unpaid checkout at the merchant's request. Must be called with the checkout locked."""
     was_held = checkout.status == Status.AUTHORIZED
     reason = VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)

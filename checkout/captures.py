@@ -1,7 +1,7 @@
 """Capture: the merchant takes the money that is held.
 
-It has three phases: commit the intent, call the provider with no transaction open, then lock the checkout
-again and record the outcome.
+A capture has three phases. The service first commits the intent. It then calls the provider while no
+transaction is open. Finally, it locks the checkout again and records the outcome.
 """
 
 import time
@@ -21,12 +21,13 @@ from payments.cause import Cause
 from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
 
-# Time limit of the whole call. A merchant can call it while it handles a webhook, for which it has 15 s.
+# Time limit for the whole call. A merchant can call it while it handles a webhook, which it must answer within
+# 15 s.
 CAPTURE_SECONDS = 8.0
 LOCK_SECONDS = 3.0  # maximum time that a statement waits for a row lock (lock_timeout)
 RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS that is reserved to record the outcome
 JOIN_SECONDS = 2.0  # maximum time that a call waits for another capture of the same checkout
-ASK_AGAIN_SECONDS = 0.3  # pause between two look-ups of a capture that is accepted but not confirmed
+ASK_AGAIN_SECONDS = 0.3  # pause between two look-ups of a capture that was accepted but is not confirmed yet
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -55,17 +56,17 @@ class ProviderRefused(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """The outcome was not known in time. The pump will find it out. The call can be repeated safely."""
+    """The outcome was not known in time. The pump will find it out. It is safe to repeat the call."""
 
 
 def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = None, cause: Cause) -> Checkout:
     """Take the held money: `authorized` becomes `captured`. A captured checkout is returned unchanged.
 
-    The deadline is compared with the database's clock, read under the row's lock. If another capture of the
-    checkout is open, the call waits up to two seconds for it. The call ends within eight seconds. Raises
-    Checkout.DoesNotExist, NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused,
-    OutcomeUnknown, operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rules
-    capture.takes, capture.repeat, capture.deadline, capture.join, capture.eight_seconds, capture.one.
+    The deadline is compared with the time of the database, which is read while the row is locked. If another
+    capture of the checkout is open, the call waits up to two seconds for it. The call ends within eight
+    seconds. Raises Checkout.DoesNotExist, NotCapturable, PartialCaptureNotSupported, OperationInProgress,
+    ProviderRefused, OutcomeUnknown, operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy.
+    Rules capture.takes, capture.repeat, capture.deadline, capture.join, capture.eight_seconds, capture.one.
     """
     deadline = Deadline.after(CAPTURE_SECONDS)
 
@@ -75,8 +76,8 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                # This wait ends early enough that the call can still wait for two row locks before the
-                # deadline.
+                # This step must end early, so that there is still time before the deadline to wait for two row
+                # locks.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureInProgress as joined:
@@ -90,24 +91,24 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
 
 
 def _require_captured(recorded: outcomes.RecordedOutcome) -> Checkout:
-    """Return the checkout if it is captured now. Raises ProviderRefused, NotCapturable, OutcomeUnknown."""
+    """Return the checkout if it is captured now. Otherwise, raise ProviderRefused, NotCapturable or OutcomeUnknown."""
     if recorded.checkout.status == Status.CAPTURED:
         return recorded.checkout
     if recorded.is_kept and recorded.operation.state in (State.FAILED, State.DECLINED):
         raise ProviderRefused(recorded.operation.reason)
     if recorded.checkout.status != Status.AUTHORIZED:
         raise NotCapturable(recorded.checkout.status)
-    # If another process has recorded a refusal, the outcome is still unknown, because the capture can be sent
-    # again under a new key.
+    # Another process might have recorded a refusal. Even then the outcome is unknown, because the capture can
+    # be sent again under a new key.
     raise OutcomeUnknown
 
 
 def _send_capture(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a capture and return its outcome.
 
-    If the response is lost, or reports that the payment was already captured, the capture is looked up once.
-    If the capture is accepted but not confirmed, it is looked up until it is confirmed or the deadline is
-    reached. Rules doubt.pending, capture.in_time.
+    If the response is lost, or if it says that the payment was already captured, the capture is looked up once.
+    If the capture was accepted but is not confirmed yet, it is looked up again and again until it is confirmed
+    or the deadline is reached. Rules doubt.pending, capture.in_time.
     """
     outcome = operations.perform(operation, deadline=deadline)
     if operations.is_captured_already(outcome):
@@ -121,7 +122,7 @@ def _send_capture(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _look_up_outcome(capture: Operation, earlier: Outcome, deadline: Deadline) -> Outcome:
-    """Look up the capture. Return the outcome if it is clear, else return the earlier outcome."""
+    """Look up the capture. Return its outcome if this is clear, otherwise the earlier outcome."""
     latest = operations.look_up_capture(capture, deadline=deadline)
     is_clear = latest.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
     return latest if is_clear else earlier
@@ -139,7 +140,7 @@ def _begin_capture(
 ) -> tuple[Checkout, Operation | None]:
     """Commit the intent to capture. Return the checkout and the operation.
 
-    The operation is None if the checkout is captured already.
+    The operation is None if the checkout is already captured.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
@@ -148,7 +149,8 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
-        # This can give up a card whose bank is silent, so the live payment is read only after it.
+        # This can give up a card whose bank has not answered. The live payment must therefore be read
+        # afterwards.
         expiry.expire_if_due(checkout, now)
         live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
@@ -163,10 +165,10 @@ def _begin_capture(
 
 
 def _wait_until_ended(operation_uuid: UUID, patience: Deadline) -> None:
-    """Wait until the operation has ended. Raises OperationInProgress if that takes too long.
+    """Wait until the operation has ended. Raises OperationInProgress if the wait takes too long.
 
-    In each process, only one call waits for the same operation. Any other call raises the error at once. Rule
-    capture.join.
+    In each process, only one call can wait for an operation. For any other call, the error is raised at once.
+    Rule capture.join.
     """
     with bulkheads.CAPTURE_WAITERS.place(operation_uuid) as is_ours:
         while is_ours and patience.remaining():

@@ -1,4 +1,4 @@
-"""Creation of a checkout with its items and the first line of its history."""
+"""Creation of a checkout with its items and the first entry of its history."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ DISCOUNT = "discount"
 
 
 class InvalidAmountArithmetic(Exception):
-    """The lines do not add up to the total."""
+    """The items do not add up to the total."""
 
     def __init__(self, expected: int, actual: int) -> None:
         super().__init__(f"The items add up to {expected}, but total_amount is {actual}.")
@@ -29,7 +29,7 @@ class InvalidAmountArithmetic(Exception):
 
 @dataclass(frozen=True)
 class Order:
-    """Validated fields of a request to create a checkout. Amounts are in minor units."""
+    """The validated fields of a request to create a checkout. Amounts are in minor units."""
 
     merchant_order_id: str
     total_amount: int
@@ -43,15 +43,15 @@ class Order:
 
 
 def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
-    """Write a new checkout with its items and the first line of its history.
+    """Write a new checkout with its items and the first entry of its history.
 
-    Raises operator_stops.MerchantSuspended, operator_stops.AllStopped, InvalidAmountArithmetic. Rules create.answer,
-    create.arithmetic, create.order_repeats, expiry.hour.
+    Raises operator_stops.MerchantSuspended, operator_stops.AllStopped, InvalidAmountArithmetic. Rules
+    create.answer, create.arithmetic, create.order_repeats, expiry.hour.
     """
     operator_stops.check(merchant)
     check_total(order.items, order.total_amount)
     checkout = _build_checkout(merchant, order)
-    # Without a savepoint, an error in this block also rolls back the caller's transaction.
+    # There is no savepoint, so an error in this block also rolls back the caller's transaction.
     with transaction.atomic(savepoint=False):
         made = queries.row(statements.INSERT_CHECKOUT, _parameters(checkout, order, cause))
         checkout.created_at, checkout.payable_until = made
@@ -97,14 +97,14 @@ def _build_checkout(merchant: Merchant, order: Order) -> Checkout:
 
 
 def _lifetime(merchant: Merchant) -> timedelta:
-    """Return how long an unpaid checkout stays payable: the merchant's setting, or else the default."""
+    """Return how long an unpaid checkout can be paid: as set by the merchant, or else the default."""
     if merchant.unpaid_minutes is None:
         return settings.UNPAID_CHECKOUT_LIFETIME
     return timedelta(minutes=merchant.unpaid_minutes)
 
 
 def sign_error(unit_price: int, category: str) -> str | None:
-    """Return an error message if the price has the wrong sign for its category, else None.
+    """Return an error message if the price of an item has the wrong sign for its category, else None.
 
     Only a discount has a negative price (rule create.signs).
     """
@@ -116,7 +116,7 @@ def sign_error(unit_price: int, category: str) -> str | None:
 
 
 def check_total(lines: list[dict[str, Any]], total_amount: int) -> None:
-    """Raise InvalidAmountArithmetic unless the sum of quantity × unit price of all lines is the total.
+    """Raise InvalidAmountArithmetic unless the sum of quantity × unit price over all items is the total.
 
     Rule create.arithmetic.
     """

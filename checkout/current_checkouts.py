@@ -1,6 +1,7 @@
-"""Reads that return only up-to-date checkouts.
+"""Functions that read only up-to-date checkouts.
 
-If the deadline of a checkout has passed, the read lapses or expires the checkout first. Rule lapse.whoever.
+If the deadline of a checkout has passed, the function ends the checkout first: a held one lapses, an unpaid one
+expires. Rule lapse.whoever.
 """
 
 from collections.abc import Sequence
@@ -24,18 +25,18 @@ URGENT_PERIOD = timedelta(seconds=30)
 
 
 def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Add `read_at`, the database's time of the query, to each row.
+    """Add `read_at` to each row: the time of the query by the database's clock.
 
-    Other functions of this module need it.
+    The other functions of this module need it.
     """
     return rows.annotate(read_at=Now())
 
 
 def read_one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
-    """Return one checkout. If its deadline has passed, lapse or expire it, and read it again.
+    """Return one checkout. If its deadline has passed, end the checkout first and read it again.
 
-    `rows` must be a `with_read_at` query whose first parameter is the checkout's id. `more` are the query's
-    other parameters. Raises Checkout.DoesNotExist.
+    `rows` must be a `with_read_at` query whose first parameter is the checkout's id. `more` are the other
+    parameters of the query. Raises Checkout.DoesNotExist.
     """
     checkout: Any = rows.get(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
@@ -45,7 +46,7 @@ def read_one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Chec
 
 
 def read_at(checkout: Any) -> datetime:
-    """Return the database's time at which a checkout was read. The row must come from `with_read_at`."""
+    """Return the time of the query that read a checkout. The row must come from `with_read_at`."""
     return cast("datetime", checkout.read_at)
 
 
@@ -53,9 +54,9 @@ def available_actions(checkout: Checkout, *, open_kind: str | None, is_disputed:
     """Return the actions that the merchant may take now on a checkout. The row must come from `with_read_at`.
 
     `open_kind` is the kind of the open card operation, or None. While an operation is open, no action is
-    allowed. No action is allowed either if the deadline has passed and the checkout has not lapsed or expired
-    yet. If `is_disputed`, a dispute rules out a refund. An operator's stop rules out a capture. Rule
-    read.actions.
+    allowed. If the deadline has passed and the checkout has not ended yet, no action is allowed either. If
+    `is_disputed` is true, a refund is not allowed. While an operator's stop is in force, a capture is not
+    allowed. Rule read.actions.
     """
     now = read_at(checkout)
     if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):
@@ -69,7 +70,7 @@ def available_actions(checkout: Checkout, *, open_kind: str | None, is_disputed:
 
 
 def shares_of(checkout: Checkout) -> list[PaymentRequest]:
-    """Return the mates' shares of an order, by position. The list is empty if the cost is not split."""
+    """Return the mates' shares of an order, sorted by position. The list is empty if the cost is not split."""
     return _SHARES.all(checkout.pk) if checkout.has_mates else []
 
 
@@ -77,10 +78,10 @@ _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_b
 
 
 class Split(NamedTuple):
-    """Parts of a split order's amount, in minor units, which sum to the amount.
+    """The parts of a split order's amount, in minor units. Their sum is the amount.
 
-    `paid` is the sum of the shares that mates have paid. `out` is the sum of the shares that mates have been
-    asked to pay and have not paid. `yours` is the rest, which is the lead's own part.
+    `paid` is the sum of the shares that mates have paid. `out` is the sum of the shares that mates were asked
+    to pay but have not paid. `yours` is the rest, which is the lead's own part.
     """
 
     yours: int
@@ -89,12 +90,12 @@ class Split(NamedTuple):
 
     @property
     def bears(self) -> int:
-        """Amount that the lead bears now: everything that the mates have not paid."""
+        """The amount that the lead bears now: everything that the mates have not paid."""
         return self.yours + self.out
 
 
 def split_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Split:
-    """Return how the amount of a split order is divided between the lead and the mates now.
+    """Return how the amount of a split order is currently divided between the lead and the mates.
 
     A paid share counts as paid even if the lead has not been reimbursed yet. Rule share.borne.
     """
@@ -104,10 +105,10 @@ def split_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Split:
 
 
 def refresh_late(rows: QuerySet[Checkout], checkouts: Sequence[Checkout]) -> list[Checkout]:
-    """Return these checkouts as they are now.
+    """Return the current state of these checkouts.
 
-    `checkouts` are results of the query `rows`, which has `with_read_at`. Each checkout whose deadline has
-    passed first lapses or expires. It stays in the list only if it still matches `rows`.
+    `checkouts` are results of the query `rows`, which must have `with_read_at`. If the deadline of a checkout
+    has passed, the checkout is ended first. It stays in the list only if it still matches `rows`.
     """
     late = [row.pk for row in checkouts if row.has_lapsed(read_at(row)) or row.has_expired(read_at(row))]
     if not late:
@@ -124,9 +125,9 @@ def refresh_late(rows: QuerySet[Checkout], checkouts: Sequence[Checkout]) -> lis
 
 
 def needs_urgent_capture(merchant: Merchant, checkout_uuid: UUID) -> bool:
-    """Return whether the checkout is held and needs an urgent capture.
+    """Return whether the checkout is held and its capture is urgent.
 
-    The capture is urgent if no capture has begun yet, or if the hold ends within 30 seconds.
+    A capture is urgent if no capture of the checkout has begun yet, or if the hold ends within 30 seconds.
     """
     held = Checkout.objects.filter(pk=checkout_uuid, merchant=merchant, status=Status.AUTHORIZED)
     begun = Operation.objects.filter(payment__subject=OuterRef("pk"), kind=Operation.Kind.CAPTURE)

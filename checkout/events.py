@@ -1,4 +1,4 @@
-"""Events that a checkout emits to its merchant (rules event.authorized, event.voided)."""
+"""The events about a checkout that the service emits to its merchant (rules event.authorized, event.voided)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,14 +18,14 @@ from webhooks.outbox import OutboxMessage
 
 
 class AuthorizedCheckout(NamedTuple):
-    """A held checkout, and the merchant's id for the lead."""
+    """A held checkout, with the id by which the merchant identifies the lead."""
 
     checkout: Checkout
     user_uuid: UUID | None
 
 
 class AuthorizedDataOut(Out):
-    """The data of `checkout.authorized`."""
+    """The data in the event `checkout.authorized`."""
 
     checkout_uuid = CHECKOUT_UUID(source="checkout.pk")
     merchant_order_id = MERCHANT_ORDER_ID(source="checkout.merchant_order_id")
@@ -41,7 +41,7 @@ class AuthorizedDataOut(Out):
 
 
 class VoidedDataOut(Out):
-    """The data of `checkout.voided`."""
+    """The data in the event `checkout.voided`."""
 
     checkout_uuid = CHECKOUT_UUID(source="pk")
     merchant_order_id = MERCHANT_ORDER_ID()
@@ -50,7 +50,7 @@ class VoidedDataOut(Out):
 
 
 def emit_authorized(checkout: Checkout, at: datetime) -> None:
-    """Emit `checkout.authorized`: the customer's card is held until `capture_before`."""
+    """Emit `checkout.authorized`: the money is held on the customer's card until `capture_before`."""
     person = _merchant_customer_id(checkout.merchant_id, checkout.lead_id) if checkout.lead_id else None
     outbox.emit(
         checkout.merchant,
@@ -63,13 +63,13 @@ def emit_authorized(checkout: Checkout, at: datetime) -> None:
 
 
 def _merchant_customer_id(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
-    """Return the merchant's id for a customer. It is created when it is first needed."""
+    """Return the merchant's id for a customer. If there is no such id yet, create it."""
     person, _ = MerchantCustomer.objects.get_or_create(merchant_id=merchant_uuid, customer_id=customer_uuid)
     return person.pk
 
 
 def emit_voided(checkouts: Sequence[Checkout]) -> None:
-    """Emit `checkout.voided` for each checkout, and supersede its `checkout.authorized` event."""
+    """Emit `checkout.voided` for each checkout, and supersede the `checkout.authorized` event about it."""
     ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
     outbox.supersede_all(ends)
     event_times = _last_event_times(checkouts)
@@ -88,10 +88,10 @@ def emit_voided(checkouts: Sequence[Checkout]) -> None:
 
 
 def _last_event_times(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
-    """Return the time of the last event of each lapsed checkout. Outside the sandbox, return {}.
+    """Return the time of the last event about each lapsed checkout. Outside the sandbox, return {}.
 
-    In the sandbox, a call can move the deadline of a hold to a time before its `checkout.authorized` event.
-    The `checkout.voided` event must still not be older than that event. Rule sandbox.advance.
+    In the sandbox, a call can move the deadline of a hold to a time before the hold's `checkout.authorized`
+    event. The `checkout.voided` event must not have an earlier time than that event. Rule sandbox.advance.
     """
     lapsed = [checkout.pk for checkout in checkouts if checkout.void_reason == VoidReason.AUTH_EXPIRED]
     return outbox.last_event_times(lapsed) if settings.SANDBOX and lapsed else {}

@@ -1,4 +1,4 @@
-"""Deadlines of checkouts: a held checkout lapses and an unpaid one expires (rules lapse.void, expiry.end)."""
+"""Deadlines of checkouts: a held checkout lapses, and an unpaid checkout expires (rules lapse.void, expiry.end)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,17 +17,17 @@ from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
 PAGE = 200  # maximum number of checkouts on a page of a list
-# The pump runs every second. Its previous run handled the holds whose deadline passed longer ago than this.
+# The pump runs every second. Holds that ended longer ago than this were handled by its previous run.
 JUST_NOW = timedelta(seconds=1)
 Kind = Operation.Kind
 
 
 def expire_if_due(checkout: Checkout, now: datetime) -> bool:
-    """Lapse or expire a checkout if its deadline has passed; return whether it did.
+    """Lapse or expire a checkout if its deadline has passed; return whether this call ended it.
 
-    Actions and reads call this first. A checkout with an open card operation is not changed. There is one
-    exception: an authorization whose bank has been silent for a minute is given up, and the checkout ends.
-    Must be called with the checkout locked. Rules lapse.whoever, expiry.open_operation.
+    Actions and reads call this function first. A checkout with an open card operation is not changed, with one
+    exception: if the operation is an authorization that the bank has not answered for a minute, it is given up
+    and the checkout ends. Must be called with the checkout locked. Rules lapse.whoever, expiry.open_operation.
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False
@@ -39,7 +39,7 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
 
 
 def expire_one_if_due(checkout_uuid: UUID) -> None:
-    """Lock a checkout and call `expire_if_due`. Do nothing while the service is closed for a repair."""
+    """Lock a checkout and call `expire_if_due`. While the service is closed for a repair, do not change it."""
     if restore_guard.is_closed():
         return
     with transaction.atomic(durable=True):
@@ -49,8 +49,8 @@ def expire_one_if_due(checkout_uuid: UUID) -> None:
 def expire_late_of(merchant: Merchant) -> None:
     """Lapse or expire the merchant's checkouts whose deadline has passed, at most PAGE of them.
 
-    A list that is filtered by status or by time of change calls this first. Otherwise it would miss checkouts
-    that match its filter only after they have lapsed or expired.
+    A list that is filtered by status or by the time of a change calls this first. Otherwise, the list would
+    miss checkouts that match the filter only after they have ended.
     """
     for late in _late_checkouts_of(merchant):
         expire_one_if_due(late.pk)
@@ -64,18 +64,19 @@ def _late_checkouts_of(merchant: Merchant) -> QuerySet[Checkout]:
 
 
 def exclude_blocked(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Leave out the checkouts that cannot end yet because a card operation is open.
+    """Exclude the checkouts that cannot end yet because a card operation is open.
 
-    An authorization whose bank has been silent for a minute can be given up, so its checkout is not left out.
+    If a bank has not answered an authorization for a minute, the authorization can be given up. The checkout is
+    therefore not excluded.
     """
     silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - operation_queue.MAX_PAYER_WAIT)
     return rows.exclude(Exists(open_operations.query_open_operation(OuterRef("pk")).exclude(silent)))
 
 
 def oldest_deadline(status: Status) -> datetime | None:
-    """Return the oldest passed deadline of the checkouts that still have this status, or None.
+    """Return the earliest deadline that a checkout with this status has missed, or None if there is no such checkout.
 
-    Checkouts with an open card operation are left out, because they wait for its outcome.
+    Checkouts with an open card operation are excluded, because they wait for its outcome.
     """
     late = Checkout.objects.late(status).exclude(Exists(open_operations.query_open_operation(OuterRef("pk"))))
     return late.values_list(states.DEADLINES[status], flat=True).first()
@@ -84,8 +85,8 @@ def oldest_deadline(status: Status) -> datetime | None:
 def seconds_to_next_lapse() -> float | None:
     """Return the seconds until the next hold ends, by the database's clock, or None if no card is held.
 
-    The value is negative if the hold has ended within JUST_NOW, because the last batch might have missed it.
-    Holds with an open card operation are left out.
+    The value is negative if the hold ended less than JUST_NOW ago, because the last batch might have missed it.
+    Holds with an open card operation are excluded.
     """
     held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now() - JUST_NOW)
     unblocked = held.exclude(Exists(open_operations.query_open_operation(OuterRef("pk")))).order_by(
@@ -96,17 +97,18 @@ def seconds_to_next_lapse() -> float | None:
 
 
 def expire_due(status: Status, limit: int) -> int:
-    """End the late checkouts with this status, at most `limit` of them, and return their number.
+    """End the checkouts with this status whose deadline has passed, at most `limit`; return their number.
 
-    A checkout is late if its deadline has passed. The checkouts lapse or expire in one transaction. Checkouts
-    that are locked or have an open card operation are left out. Rule lapse.together.
+    All these checkouts lapse or expire in one transaction. Checkouts that are locked or have an open card
+    operation are excluded. Rule lapse.together.
     """
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late_checkouts(status)[:limit]}
         if not late:
-            # Usually no checkout is late, and no further query is needed.
+            # Usually no deadline has passed, and no further query is needed.
             return 0
-        # The statement that locked the rows might have missed an operation that began while it ran.
+        # An operation might have begun while the previous statement locked the rows, so that it was not found
+        # there.
         for operation in open_operations.query_open_operations(late):
             late.pop(operation.payment.subject, None)
         if late:
@@ -124,7 +126,7 @@ _COLUMNS_TO_END = ("status", "merchant", "merchant_order_id", "payment", "people
 
 
 def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
-    """Void held checkouts, or expire unpaid ones. The time of the deadline is recorded as the end."""
+    """Void held checkouts, or expire unpaid ones. Their deadline is recorded as the time at which they ended."""
     deadline = ColumnValue(states.DEADLINES[Status(status)])
     if status == Status.AUTHORIZED:
         Checkout.objects.move(
@@ -139,7 +141,7 @@ def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None
 def release_holds(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
     """Plan a void of each checkout's hold, and emit `checkout.voided`.
 
-    The pump sends the void until the provider confirms it.
+    The pump sends the void again and again until the provider confirms it.
     """
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     planning.plan_operations(payments, Kind.VOID, now=now, cause=cause)

@@ -1,7 +1,7 @@
-"""Giving up an authorization, so that the payer can use another card.
+"""Gives up an authorization, so that the payer can use another card.
 
-An authorization is given up if the bank is silent, if the payer does not confirm the payment in time, or if
-the payer chooses another card. If money was held on the card after all, the hold is released. Rules
+An authorization is given up if the bank does not answer, if the payer does not confirm the payment in time, or
+if the payer chooses another card. If the bank holds the money later, the hold is released. Rules
 pay.another_card, pay.challenge.
 """
 
@@ -17,8 +17,8 @@ from payments import open_operations, operation_queue, operations
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
-CHALLENGE = timedelta(minutes=10)  # time for the payer to confirm the payment at the bank
-GIVEN_UP_AFTER = timedelta(hours=1)  # time for the provider to give a clear outcome of an authorization
+CHALLENGE = timedelta(minutes=10)  # time that the payer has to confirm the payment at the bank
+GIVEN_UP_AFTER = timedelta(hours=1)  # time that the provider has to give a clear outcome of an authorization
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -32,8 +32,9 @@ def is_another_card_allowed(operation: Operation, now: datetime) -> bool:
 def allow_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
     """Give up the open authorization of a checkout or a share, if the payer may use another card.
 
-    `subject` is the share's id, or None for the checkout. `lead` is the id of the person who requests this,
-    if known. If another person leads the checkout now, no card is given up. Rule pay.lead.
+    `subject` is the id of the share, or None for the checkout. `lead` is the id of the person who makes the
+    request, if that person is known. If another person leads the checkout now, no card is given up. Rule
+    pay.lead.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -49,9 +50,8 @@ def allow_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead
 def give_up_for_another_card(checkout: Checkout, operation: Operation, now: datetime) -> bool:
     """Give up an authorization so that another card can be used; return whether it was given up.
 
-    An authorization that waits for the payer's confirmation is given up at once. Any other authorization is
-    given up as in `abandon_if_silent`. The checkout must be locked, and `operation` must be read under the
-    lock.
+    If the authorization waits for the payer's confirmation, it is given up at once. Otherwise, the conditions
+    of `abandon_if_silent` apply. The checkout must be locked, and `operation` must be read under the lock.
     """
     if operation.state == State.NEEDS_ACTION:
         _end_challenge(checkout, operation, "another_card", now)
@@ -62,7 +62,7 @@ def give_up_for_another_card(checkout: Checkout, operation: Operation, now: date
 def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -> bool:
     """Give up an authorization that has waited too long; return whether it was given up.
 
-    The bank has one minute to answer, and the payer has ten minutes to confirm. A hold that is found later is
+    The bank has one minute to answer, and the payer has ten minutes to confirm. If a hold is found later, it is
     released. The checkout must be locked, and `operation` must be read under the lock. Rule pay.another_card.
     """
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
@@ -81,10 +81,10 @@ def give_up_if_due(
 ) -> bool:
     """Give up an authorization that has passed its time limit; return whether its operation was ended.
 
-    If the payer has not confirmed the payment in time, the operation is ended. If the bank is silent, the
-    payer can use another card, but the operation stays open and the service keeps looking it up. `verdict` is
-    the provider's latest verdict, and `age` is the authorization's age. `is_waited_for` is false if the
-    authorization was already given up. Rules pay.challenge, pay.another_card.
+    If the payer has not confirmed the payment in time, the operation is ended. If the bank has not answered,
+    the payer can use another card, but the operation stays open and the service keeps looking it up. `verdict`
+    is the provider's latest verdict, and `age` is the age of the authorization. `is_waited_for` is false if the
+    authorization has already been given up. Rules pay.challenge, pay.another_card.
     """
     if verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
         _expire_challenge(checkout_uuid, operation_uuid)
@@ -98,9 +98,9 @@ def give_up_if_due(
 
 
 def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
-    """Give up an authorization so that the payer can pay again. Its operation stays open.
+    """Give up an authorization so that the payer can pay again. The operation stays open.
 
-    A hold that is found later is released.
+    If a hold is found later, it is released.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)

@@ -1,6 +1,7 @@
-"""Rows of the request log that merchants see in the portal (rule portal.requests).
+"""The request log that merchants see in the portal (rule portal.requests).
 
-An answered POST under /checkouts is logged, except a replay. Any other call is logged only if it is refused.
+The log contains each POST under /checkouts that was answered, except replays. It contains any other call only
+if the call was refused.
 """
 
 from typing import Any
@@ -23,7 +24,7 @@ MAX_METHOD, MAX_PARAM = 8, 100
 
 
 def build_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
-    """Return the unsaved row of a call that is not answered yet."""
+    """Return the log row for a call that has not been answered yet. The row is not saved."""
     caller = caller_of(request)
     return ApiCall(
         merchant=caller.merchant,
@@ -36,7 +37,7 @@ def build_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
 
 
 def set_answer(call: ApiCall, response: Response) -> None:
-    """Copy the status and the error of the answer to the row, and set the call's duration."""
+    """Copy the response's status and error to the row, and set the duration of the call."""
     content: Any = response.data
     if isinstance(content, dict) and "error" in content:
         error = content["error"]
@@ -45,22 +46,23 @@ def set_answer(call: ApiCall, response: Response) -> None:
 
 
 def write_call(call: ApiCall, statement: str = statements.INSERT_API_CALL, **key_parameters: Any) -> None:
-    """Write the row of a call to the log.
+    """Write the row for a call to the log.
 
-    `statement` is INSERT_API_CALL, or a longer statement that contains it and also changes the idempotency
-    key. `key_parameters` are the parameters that only the longer statement has.
+    `statement` is INSERT_API_CALL, or a longer statement that includes it and also changes the idempotency key.
+    `key_parameters` are the extra parameters of the longer statement.
     """
     call_parameters = {name: getattr(call, name) for name in statements.API_CALL_COLUMNS}
     queries.execute(statement, call_parameters | key_parameters)
 
 
 def log_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
-    """Write the row of a call that was refused before it was carried out.
+    """Write the log row for a call that was refused before it was carried out.
 
-    Such a call lacks a scope, exceeds a limit, or has a wrong address or query. At most ten rows a minute are
-    written for each key and error code, and twenty for each merchant and error code. This prevents a flood of
-    refused calls from filling the log. If the row cannot be written, the response is sent anyway. Only the
-    row of a POST has the id of its checkout, because a checkout's timeline shows no reads.
+    The call was refused because its key lacks a scope, because it exceeds a limit, or because its address or
+    query is wrong. At most ten rows a minute are written for each key and error code, and at most twenty for
+    each merchant and error code. These limits stop refused calls from flooding the log. If the row cannot be
+    written, the response is still sent. The id of the checkout is written only for a POST, because the timeline
+    of a checkout does not show reads.
     """
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
         return
@@ -76,5 +78,5 @@ def log_refusal(request: Request, response: Response, checkout_uuid: UUID | None
 
 
 def _storable_text(text: str, length: int) -> str:
-    """Return the first `length` characters of a caller's text, with each NUL replaced by U+FFFD."""
+    """Return the first `length` characters of a text from a caller. Each NUL is replaced by U+FFFD."""
     return text[:length].replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -1,4 +1,4 @@
-"""Fields that several responses and events about checkouts have in common."""
+"""Fields that appear in several API responses and events about checkouts."""
 
 from functools import partial
 

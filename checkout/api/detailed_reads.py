@@ -1,4 +1,4 @@
-"""Reads of a checkout with all the fields that the API shows. Each read is one SQL statement."""
+"""Functions that read a checkout with all the fields that the API shows. Each function runs one SQL statement."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,9 +28,9 @@ _DISPUTE_COLUMNS = ("id", "amount", "reason", "status", "opened_at", "respond_by
 
 
 def _json_list(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
-    """Return an expression that reads the first hundred rows of a checkout's child table as a JSON list.
+    """Return an SQL expression for the first hundred rows that a table has about a checkout, as a JSON list.
 
-    It is plain SQL, because the ORM would build the query again for each read, which costs as much as the
+    It is plain SQL, because the ORM would build the query again for each read, and that takes as long as the
     rest of the read. Rule read.refunds.
     """
     return Func(template=statements.json_list(table, columns, order, of=of), output_field=Field())
@@ -45,14 +45,14 @@ _PARTS = {
 
 
 def with_parts(rows: CheckoutQuerySet) -> CheckoutQuerySet:
-    """Add items, refunds, shares, disputes and the pending operation to each row, in the same statement."""
+    """Add items, refunds, shares, disputes and the pending operation to each row, without a further query."""
     return rows.with_bill().annotate(**_PARTS)
 
 
 def read_checkout(merchant: Merchant, checkout_uuid: UUID) -> Any:
-    """Return the checkout with all its parts as it is now, for CheckoutOut.
+    """Return the current state of a checkout with all its parts, for CheckoutOut.
 
-    Raises Checkout.DoesNotExist, also for another merchant's checkout. Rule api.strangers.
+    Raises Checkout.DoesNotExist, also if the checkout belongs to another merchant. Rule api.strangers.
     """
     return current_checkouts.read_one(_DETAILED_CHECKOUT, checkout_uuid, merchant.pk)
 
@@ -67,9 +67,9 @@ _DETAILED_CHECKOUT = Prepared(
 
 
 def read_without_expiring(merchant: Merchant, checkout_uuid: UUID) -> Any:
-    """Return a checkout as `read_checkout` does, but do not end it if its deadline has passed.
+    """Return a checkout as `read_checkout` does, but do not end a checkout whose deadline has passed.
 
-    Takes no lock. Raises Checkout.DoesNotExist.
+    This function does not take a lock. Raises Checkout.DoesNotExist.
     """
     return _DETAILED_CHECKOUT.get(checkout_uuid, merchant.pk)
 
@@ -82,8 +82,8 @@ def pending_kind(checkout: Any) -> str | None:
 def changed_at(checkout: Any) -> datetime:
     """Return the time of a checkout's last change. The row must come from `with_parts`.
 
-    The start of an authorization or a capture also counts as a change. It is recorded in the operation's row,
-    not in the checkout's row.
+    The start of an authorization or a capture also counts as a change, although it is recorded only in the
+    operation's row.
     """
     written: datetime = checkout.updated_at
     if pending_kind(checkout) not in open_operations.KINDS_NOT_ON_ORDER_ROW:

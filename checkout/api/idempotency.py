@@ -1,7 +1,7 @@
 """Idempotency keys and recorded calls of the POST endpoints under /checkouts.
 
-A POST with an idempotency key is carried out once. Each answered POST is recorded in the request log, except
-a replay.
+A POST with an idempotency key is carried out only once. Each answered POST is recorded in the request log,
+except a replay.
 """
 
 import hashlib
@@ -29,8 +29,8 @@ from payments.cause import caller_of
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT_FOR = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
-# Refusals that are stored and replayed. After any other refusal the key is freed, because the same call could
-# succeed later.
+# Refusals with these statuses are stored and replayed. After any other refusal the key is freed, because the
+# same call could succeed later.
 KEPT_REFUSALS = {402, 422}
 
 
@@ -46,31 +46,33 @@ class InvalidIdempotencyKey(KeyRefused):
 
 
 class IdempotencyKeyReused(KeyRefused):
-    """The key was used for another request (rule idempotency.other)."""
+    """The key was already used for a different request (rule idempotency.other)."""
 
 
 class IdempotencyInProgress(KeyRefused):
-    """The first call under this key has not been answered yet."""
+    """The first call with this key has not been answered yet."""
 
 
 class RecordedView(ApiView, ABC):
-    """View that records its POST in the request log. Subclasses implement `carry_out`, which returns the answer.
+    """View that records its POST requests in the request log.
 
-    With `in_one_transaction`, the changes of `carry_out` and the record are committed together, so that a crash
-    cannot leave only one of them. Rules idempotency.replay, idempotency.kept, idempotency.elsewhere.
+    Subclasses implement `carry_out`, which returns the answer. If `in_one_transaction` is set, the changes made
+    by `carry_out` and the record are committed together, so that a crash cannot leave only one of them. Rules
+    idempotency.replay, idempotency.kept, idempotency.elsewhere.
     """
 
     in_one_transaction = False
-    is_recorded = False  # whether `_post` writes this request's row
+    is_recorded = False  # whether `_post` writes the row for this request
 
     @abstractmethod
     def carry_out(self, request: Request, checkout_uuid: UUID | None) -> Response:
         """Carry out the request and return the answer. `config.errors` turns exceptions into responses."""
 
     def take_query(self, request: Request) -> None:
-        """Read the query string, except that of a POST.
+        """Read the query string, unless the request is a POST.
 
-        `_answer` reads the query string of a POST, so that a call with a wrong query string is recorded.
+        `_answer` reads the query string of a POST later, so that a call with a wrong query string is also
+        recorded.
         """
         if request.method != "POST":
             super().take_query(request)
@@ -97,7 +99,7 @@ class RecordedView(ApiView, ABC):
     def _answer(self, call: ApiCall, request: Request, key: IdempotencyKey | None) -> Response:
         """Return the answer to the request. If the database fails, free the key and raise the error.
 
-        If a row stays locked for too long, the call is refused and recorded like any other refused call. A
+        If the call waits too long for a locked row, it is refused and recorded like any other refused call. A
         call that runs in one transaction raises the error instead.
         """
         try:
@@ -114,8 +116,8 @@ class RecordedView(ApiView, ABC):
     def _refusal(self, key: IdempotencyKey | None, error: Exception) -> Response:
         """Return the error response for an exception.
 
-        If no response is defined for the exception, it is a bug. The key is then freed and the exception is
-        raised.
+        An exception without a defined response is a bug. In this case, the key is freed and the exception is
+        raised again.
         """
         try:
             return self.handle_exception(error)
@@ -124,16 +126,16 @@ class RecordedView(ApiView, ABC):
             raise
 
     def _free(self, key: IdempotencyKey | None) -> None:
-        """Free the key now. If the view runs in one transaction, do nothing: the rollback frees the key."""
+        """Free the key. In a view that runs in one transaction, do not free it, because the rollback frees it."""
         if key is not None and not self.in_one_transaction:
             key.delete()
 
 
 def _digests(request: Request) -> list[str]:
-    """Return the digests that identify a request. The first one is stored.
+    """Return the digests that identify a request. The first digest is stored.
 
-    They cover method, path and body. If the body has customer data, the digests are keyed with our secret
-    key. A reader of the database does not have this key, and so cannot find a phone number by trying all
+    A digest covers the method, the path and the body. If the body contains customer data, the digests also use
+    our secret key. A person who can read only the database therefore cannot find a phone number by trying all
     numbers.
     """
     plain = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
@@ -141,7 +143,7 @@ def _digests(request: Request) -> list[str]:
 
 
 def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | HttpResponse | None:
-    """Store the idempotency key for this call, or return the stored answer. Raises KeyRefused.
+    """Store and return the idempotency key for this call, or return the stored answer. Raises KeyRefused.
 
     Returns None if the request has no key. Rules idempotency.in_flight, idempotency.at_once.
     """
@@ -172,8 +174,8 @@ def _write_or_replay(new_key: IdempotencyKey, digests: list[str]) -> Idempotency
 def _try_write(new_key: IdempotencyKey) -> bool:
     """Insert the row of the key; return whether this call inserted it.
 
-    If another transaction is inserting the same key, wait for it. Raises IdempotencyInProgress if that takes
-    too long.
+    If another transaction is inserting the same key, this function waits for it. Raises IdempotencyInProgress
+    if the wait takes too long.
     """
     try:
         with transaction.atomic(savepoint=True):
@@ -187,10 +189,10 @@ def _try_write(new_key: IdempotencyKey) -> bool:
 
 
 def _free_if_stale(stored: IdempotencyKey, age: timedelta, digests: list[str]) -> bool:
-    """Free a stored key if it has expired or its process has died; return whether it was freed.
+    """Free a stored key if it has expired or if its process has died; return whether it was freed.
 
-    A process counts as dead if its call has no answer after TAKEN_OVER_AFTER. Before the key expires, only a
-    call with the same request can take it over.
+    If a call has no answer after TAKEN_OVER_AFTER, its process counts as dead. An identical request can then
+    take over the key. Any other request can use the key only after it has expired.
     """
     if age < KEPT_FOR and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False
@@ -220,9 +222,9 @@ def _bind_checkout(checkout_uuid: UUID | None) -> None:
 
 
 def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Response:
-    """Write the call with its answer to the request log. Store the answer under the key, or free the key.
+    """Write the answered call to the request log. Store the answer under the key, or free the key.
 
-    The key is freed if a later call could get another answer.
+    The key is freed if the same call could get a different answer later.
     """
     content: Any = response.data
     call_log.set_answer(call, response)
@@ -241,8 +243,8 @@ def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Re
 def _store_answer(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
     """Write the call to the request log. Store a final answer under its key, or free the key.
 
-    Returns whether the answer is final. If another call has taken over the key in the meantime, the key's row
-    is not changed.
+    Returns whether the answer is final. If another call has taken over the key in the meantime, the row of the
+    key is not changed.
     """
     is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
     statement = (

@@ -1,4 +1,4 @@
-"""Serializers of the API's responses about checkouts (rules create.answer, read.fields, read.refunds, read.shares)."""
+"""Serializers for the API's responses about checkouts (rules create.answer, read.fields, read.refunds, read.shares)."""
 
 from functools import partial
 from typing import Any
@@ -42,7 +42,7 @@ FEE = partial(drf.IntegerField, min_value=0, default=0, help_text="Reserved. Cur
 
 
 def available_actions_field(**options: Any) -> fields.List:
-    """Return the field of the actions that are allowed now."""
+    """Return the serializer field for the actions that are allowed now."""
     words = "The actions that the checkout allows now."
     return fields.List(child=OpenChoice(ACTIONS), help_text=words, **options)
 
@@ -58,7 +58,7 @@ class CreatedCheckoutOut(Out):
 
 
 class ItemOut(ItemIn):
-    """Line of the order, as the merchant sent it."""
+    """One line of the order, as the merchant sent it."""
 
     currency = CURRENCY()
     category = Category(help_text=CATEGORY)
@@ -70,7 +70,7 @@ class ItemOut(ItemIn):
 
 
 class RefundOut(Out):
-    """Refund, read from its row or from PostgreSQL's JSON of the row."""
+    """A refund. The data comes from the table row, or from a JSON object that PostgreSQL made from the row."""
 
     refund_uuid = drf.UUIDField(source="id", help_text="The id of the refund.")
     merchant_refund_ref = fields.Text(
@@ -96,7 +96,7 @@ class RefundOut(Out):
 
 
 class DisputeOut(Out):
-    """Dispute, read from its row or from PostgreSQL's JSON of the row."""
+    """A dispute. The data comes from the table row, or from a JSON object that PostgreSQL made from the row."""
 
     dispute_uuid = drf.UUIDField(source="id", help_text="The id of the dispute.")
     amount = drf.IntegerField(
@@ -117,7 +117,7 @@ class DisputeOut(Out):
 
 
 class SharesOut(Out):
-    """Counts and sums of the shares, without names (rules read.shares, share.privacy)."""
+    """The number of shares and the sums of their amounts, without names (rules read.shares, share.privacy)."""
 
     count = drf.IntegerField(
         min_value=1, max_value=MAX_PEOPLE - 1, help_text="How many mates were asked to pay."
@@ -151,7 +151,7 @@ def _allowed_actions(checkout: Any) -> list[str]:
 
 
 class StandingOut(Out):
-    """Status and allowed actions of a checkout. They are part of the error for an action that is not allowed.
+    """The status of a checkout and the actions that it allows, for the error about an action that is not allowed.
 
     Rule api.conflict.
     """
@@ -161,9 +161,9 @@ class StandingOut(Out):
 
 
 class CheckoutOut(Out):
-    """Complete checkout, with the fields that its status has (rule read.fields).
+    """A complete checkout. Its status decides which fields are included (rule read.fields).
 
-    The row must come from both `with_parts` and `with_read_at`.
+    The row must come from a query with both `with_parts` and `with_read_at`.
     """
 
     checkout_uuid = CHECKOUT_UUID(source="pk")
@@ -243,8 +243,8 @@ class CheckoutOut(Out):
         "only the amount that the dispute did not take.",
     )
 
-    # For each field, the statuses in which it is sent. In the statuses of ALWAYS, it is always sent. In the
-    # statuses of SOMETIMES, it is sent only if it has a value.
+    # For each field, the statuses in which it is included. ALWAYS lists the statuses in which the field is
+    # always included. SOMETIMES lists the statuses in which it is included only if it has a value.
     ALWAYS = {
         "payable_until": (Status.CREATED, Status.EXPIRED),
         "expired_at": (Status.EXPIRED,),
@@ -270,7 +270,7 @@ class CheckoutOut(Out):
 
 
 class CheckoutListOut(Out):
-    """One page of checkouts."""
+    """One page of the list of checkouts."""
 
     checkouts = fields.List(
         child=CheckoutOut(),

@@ -1,4 +1,4 @@
-"""Endpoints of the checkout API, as the OpenAPI document describes them (rule api.document)."""
+"""Descriptions of the checkout API's endpoints for the OpenAPI document (rule api.document)."""
 
 from checkout.api import responses, serializers, views
 from config.lib.api.described import DescribedOperation, DescribedOperations, DescribedResponse

@@ -1,4 +1,4 @@
-"""Serializers of the API's requests, one for each request."""
+"""Serializers for the API's requests, one for each request."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from config.lib.web import origins
 from payments import money, safe_answers
 
 MAXIMUM = money.MAXIMUM
-MAX_OWN_BYTES = 8 * 1024  # bytes of JSON that a merchant can store with an order or with an item
+MAX_OWN_BYTES = 8 * 1024  # maximum size of the JSON that a merchant can store with an order or an item
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
 CATEGORY = (
     "A slug. The known ones are ticket, merchandise, food_and_drink, accommodation, travel, experience, "
@@ -34,7 +34,7 @@ _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Category(fields.Text):
-    """Category slug of an item. Unknown slugs are accepted and stored (rule create.category)."""
+    """The category of an item, as a slug. Unknown categories are also accepted and stored (rule create.category)."""
 
     def to_internal_value(self, data: Any) -> str:
         slug = super().to_internal_value(data)
@@ -51,11 +51,10 @@ class Category(fields.Text):
 class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
     """Any JSON object within the limits of rule create.custom_data.
 
-    The limits are 8 KiB, 4 levels and 50 keys. A number counts with all its digits: 1e300 counts as 301
-    bytes.
+    The limits are 8 KiB, 4 levels and 50 keys. A number counts with all its digits, so 1e300 counts as 301 bytes.
     """
 
-    # Without this name, code generators would invent numbered class names for each use of the field.
+    # Without this name, code generators would create a numbered class for each place where the field is used.
     object_name = "CustomData"
     default_error_messages = fields.ERROR_TEXTS
 
@@ -91,9 +90,9 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
 
 
 def _max_stored_bytes(value: Any) -> int:
-    """Return the largest number of bytes that a value can take as JSON in PostgreSQL.
+    """Return the maximum number of bytes that a value can take when PostgreSQL stores it as JSON.
 
-    Exponents count as digits, because PostgreSQL writes 1e300 as 301 digits.
+    An exponent counts as the digits that it represents, because PostgreSQL writes 1e300 with 301 digits.
     """
     exponents = (repr(number).partition("e")[2] for number in _floats_in(value))
     return len(orjson.dumps(value)) + sum(abs(int(exponent or 0)) for exponent in exponents)
@@ -108,7 +107,7 @@ def _floats_in(value: Any) -> Iterator[float]:
 
 
 class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
-    """An object of at most 50 keys with string values, at most 8 KiB in total (rule create.metadata)."""
+    """A JSON object with at most 50 keys, string values, and a size of at most 8 KiB (rule create.metadata)."""
 
     object_name = "Metadata"
     default_error_messages = fields.ERROR_TEXTS
@@ -136,7 +135,7 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
 def _entry_error(key: str, value: Any) -> tuple[str, str] | None:
     """Return the key of an invalid entry and an error message, or None if the entry is valid.
 
-    If the key itself is invalid, "" is returned instead of it, because the key can be long.
+    If the key itself is invalid, it is not returned, because it can be long. The function then returns "" as the key.
     """
     if not 1 <= len(key) <= 40 or "\x00" in key:
         return "", "Keys must have 1 to 40 characters and no NUL character."
@@ -150,7 +149,7 @@ def _entry_error(key: str, value: Any) -> tuple[str, str] | None:
 
 
 class ItemIn(fields.Body):
-    """Line of the order (rules create.limits, create.signs, create.category)."""
+    """One line of the order (rules create.limits, create.signs, create.category)."""
 
     item_ref = fields.Text(help_text="Your own reference for the line.")
     name = fields.Text(help_text="The name that the customer sees.")
@@ -165,8 +164,8 @@ class ItemIn(fields.Body):
     custom_data = CustomData(required=False, allow_null=True, help_text=CUSTOM_DATA)
 
     def to_internal_value(self, data: Any) -> Any:
-        # Some checks need two fields of the line. They read the line from this attribute, so that all errors
-        # are reported together.
+        # Some checks compare two fields of the line. They read the line from this attribute, so that all errors are
+        # reported together.
         self._line = data
         return super().to_internal_value(data)
 
@@ -204,7 +203,7 @@ def _check_ticket(custom: dict[str, Any]) -> None:
 
 
 class CustomerIn(fields.Body):
-    """Customer data that the merchant sends to prefill the page (rule create.customer)."""
+    """Customer data that the merchant sends so that the page is prefilled (rule create.customer)."""
 
     phone = fields.Text(
         required=False,
@@ -239,7 +238,7 @@ class CustomerIn(fields.Body):
             ) from None
 
     def validate(self, customer: dict[str, str | None]) -> dict[str, str]:
-        """Return the values that were sent and are not null."""
+        """Return the values that are not null."""
         return {name: value for name, value in customer.items() if value is not None}
 
 
@@ -298,7 +297,7 @@ class CheckoutIn(fields.Body):
     def validate_return_url(self, url: str) -> str:
         """Return the address.
 
-        Raises ValidationError if the merchant has a list of hosts and the address's host is not on it.
+        Raises ValidationError if the merchant has a list of allowed hosts and the host of the address is not in it.
         """
         listed, origin = self.context["merchant"].return_hosts, origins.origin_of(url)
         if listed and not {origins.host_of(url), origin.partition("://")[2]} & set(listed):
@@ -310,7 +309,7 @@ class CheckoutIn(fields.Body):
     validate_cancel_url = validate_return_url
 
     def validate(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Return the order. Raises ValidationError if no card can be charged the order's total."""
+        """Return the order. Raises ValidationError if a card cannot be charged the order's total."""
         rule, total = safe_answers.amount_rule(order["currency"]), order["total_amount"]
         if not rule.allows(total):
             reason = f"Must be {rule}. Cards cannot be charged other amounts in {order['currency']}."
@@ -329,14 +328,14 @@ def _is_current_currency(currency: Any) -> bool:
 
 
 class FullAmount(fields.MinorUnits):
-    """The checkout's amount. Capture and refund refuse other integers (rules capture.full, refund.full)."""
+    """The amount of the checkout. A capture or refund refuses any other integer (rules capture.full, refund.full)."""
 
     def check(self, number: int) -> None:
-        """Accept any number, because the checkout's amount is not known here."""
+        """Accept any number, because this field does not know the checkout's amount."""
 
 
 class CaptureIn(fields.Body):
-    """Request to capture. `{}` captures the full amount."""
+    """Request to capture a checkout. An empty body, `{}`, captures the full amount."""
 
     amount = FullAmount(
         required=False, minimum=1, maximum=MAXIMUM, help_text="The full amount, which is also the default."
@@ -344,7 +343,7 @@ class CaptureIn(fields.Body):
 
 
 class CancelIn(fields.Body):
-    """Request to cancel, with an optional note that only the portal shows."""
+    """Request to cancel a checkout, with an optional note that is shown only in the portal."""
 
     reason = fields.Text(
         required=False,
@@ -355,7 +354,7 @@ class CancelIn(fields.Body):
 
 
 class RefundIn(fields.Body):
-    """Request to refund (rules refund.ref, refund.full)."""
+    """Request to refund a checkout (rules refund.ref, refund.full)."""
 
     merchant_refund_ref = fields.Text(
         help_text="Your own reference, unique among all your refunds. You can repeat it for the same "
@@ -370,7 +369,7 @@ class RefundIn(fields.Body):
 
 
 class CheckoutListQuery(fields.Query):
-    """Filters and page of the list of checkouts."""
+    """Query of the list of checkouts: its filters and the requested page."""
 
     status = fields.OneOf(
         tuple(status.value for status in Status), required=False, help_text="Only entries with this status."

@@ -1,10 +1,11 @@
-"""The messages of calls that the status of a checkout does not allow. Each message says what to do next."""
+"""The error messages for calls that a checkout's status does not allow. Each message says what to do next."""
 
 from checkout.states import Status
 
 _NEVER_TAKEN = "This checkout was cancelled, or its hold has ended. No money was taken."
 _NEVER_PAID = "This checkout expired or was cancelled before it was paid."
-# The messages of an error code, by the checkout's status. For other statuses, the error table's message fits.
+# Messages by error code and by the checkout's status. For any other status, the message in the error table is
+# used.
 MESSAGES: dict[str, dict[str, str]] = {
     "not_capturable": {
         Status.CREATED: "This checkout is not paid yet. Wait for the event checkout.authorized, then capture it.",
@@ -33,8 +34,8 @@ MESSAGES: dict[str, dict[str, str]] = {
 
 
 def message_for(code: str, status: str) -> str:
-    """Return the message of this error code for a checkout with this status.
+    """Return the message for an error code if the checkout has this status.
 
-    Return "" if the message in the error table fits. Rule api.conflict.
+    Return "" if the message in the error table is suitable. Rule api.conflict.
     """
     return MESSAGES.get(code, {}).get(status, "")

@@ -1,4 +1,4 @@
-"""The SQL of the merchant API: recorded calls with their stored answers, and the parts of a checkout."""
+"""SQL statements for the merchant API. They write calls with their stored answers, and read the parts of a checkout."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ INSERT_API_CALL = f"""
 INSERT INTO checkout_apicall ({", ".join(API_CALL_COLUMNS)}, created_at)
 VALUES ({", ".join(f"%({name})s" for name in API_CALL_COLUMNS)}, statement_timestamp())
 """  # noqa: S608 - built from constants only
-# One statement writes the call and its answer, so that there is only one commit, and the timeline always
-# agrees with the stored answer.
+# One statement writes both the call and its answer. This needs only one commit, and the timeline always agrees
+# with the stored answer.
 INSERT_API_CALL_AND_STORE_ANSWER = f"""
 WITH called AS ({INSERT_API_CALL})
 UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
@@ -27,10 +27,10 @@ _JSON_LIST = """(
 
 
 def json_list(table: str, columns: Sequence[str], order: str, *, of: str) -> str:
-    """Return the query for the first hundred rows of a checkout's child table, as one JSON list.
+    """Return the query that reads the first hundred rows that a table has about a checkout, as one JSON list.
 
-    `of` is the column with the checkout's id. The limit exists because a checkout can have any number of
-    refunds.
+    `of` is the column that contains the checkout's id. The number of rows is limited, because a checkout can
+    have any number of refunds.
     """
     fields = ", ".join(f"'{column}', {column}" for column in columns)
     query = _JSON_LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)

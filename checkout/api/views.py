@@ -23,7 +23,7 @@ from payments.models import Merchant
 
 
 class Checkouts(RecordedView):
-    """Endpoint that creates a checkout and lists the merchant's checkouts."""
+    """Endpoint for creating a checkout and for listing the merchant's checkouts."""
 
     scopes = {"GET": "checkouts:read", "POST": "checkouts:write"}
     queries = {"GET": serializers.CheckoutListQuery}
@@ -48,20 +48,20 @@ _FILTERS = {
     "created_after": "created_at__gt",
     "created_before": "created_at__lt",
 }
-# A checkout whose deadline passes gets one of these statuses.
+# When its deadline passes, a checkout gets one of these statuses.
 _BY_TIME = (Status.VOIDED, Status.EXPIRED)
 
 
 def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
-    """Return a page and the next cursor.
+    """Return one page of checkouts and the cursor for the next page.
 
-    If the deadline of a checkout on the page has passed, the checkout first lapses or expires. It is then
-    left out if it no longer matches the filters. Some filters match a checkout only after it has lapsed or
-    expired. With such a filter, all the merchant's checkouts whose deadline has passed first lapse or expire.
-    Rules list.pages, list.changes, lapse.whoever.
+    A checkout on the page whose deadline has passed is ended first. It is then left out if it no longer matches
+    the filters. Some filters match a checkout only after it has ended. With such a filter, all the merchant's
+    checkouts whose deadline has passed are ended before the page is read. Rules list.pages, list.changes,
+    lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
-    # The index of this column ignores case. PostgreSQL uses it only for an `iexact` condition.
+    # The index on this column ignores case, so PostgreSQL uses it only for an `iexact` condition.
     if "merchant_order_id" in filters:
         filters["merchant_order_id__iexact"] = filters["merchant_order_id"]
     if query.get("status") in _BY_TIME or "updated_after" in query:
@@ -83,9 +83,9 @@ def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Check
 def _read_changes(
     rows: QuerySet[Checkout], merchant: Merchant, scope: str, query: Mapping[str, Any]
 ) -> tuple[list[Checkout], str]:
-    """Return the checkouts that changed since a cursor, and the next cursor.
+    """Return the checkouts that changed after a cursor, and the next cursor.
 
-    If a checkout lapses during this call, this is a further change, so a later page lists the checkout again.
+    If a checkout lapses during this call, the lapse is a new change, so a later page lists the checkout again.
     """
 
     def begun(since: datetime) -> Iterable[Checkout]:
@@ -99,7 +99,7 @@ def _read_changes(
 
 
 class OneCheckout(ApiView):
-    """Endpoint that reads one checkout as it is now."""
+    """Endpoint that returns the current state of one checkout."""
 
     scopes = {"GET": "checkouts:read"}
 
@@ -110,7 +110,7 @@ class OneCheckout(ApiView):
 
 
 class Capture(RecordedView):
-    """Endpoint that captures the held money synchronously."""
+    """Endpoint that captures the held money. It returns after the capture."""
 
     scopes = {"POST": "checkouts:write"}
     limit = "verbs"
@@ -118,8 +118,8 @@ class Capture(RecordedView):
     def is_urgent(self, request: Request, checkout_uuid: UUID) -> bool:
         """Return whether this capture is exempt from the rate limits.
 
-        This is the case for the first capture of a hold, and for a capture shortly before the end of the hold
-        (rule limit.last_capture).
+        The first capture call for a hold is exempt, and so is a call shortly before the end of the hold (rule
+        limit.last_capture).
         """
         return current_checkouts.needs_urgent_capture(caller_of(request).merchant, checkout_uuid)
 
@@ -136,7 +136,7 @@ class Capture(RecordedView):
 
 
 class Cancel(RecordedView):
-    """Endpoint that releases the hold, or ends an unpaid checkout."""
+    """Endpoint that cancels a checkout: it releases the hold, or ends an unpaid checkout."""
 
     scopes = {"POST": "checkouts:write"}
     limit = "verbs"
@@ -173,7 +173,7 @@ class Refund(RecordedView):
 
 
 def _require_uuid(checkout_uuid: UUID | None) -> UUID:
-    """Return the checkout's uuid, which is always in the URL of a capture, a cancel or a refund."""
+    """Return the checkout's uuid. It is never None here, because these URLs always contain it."""
     if checkout_uuid is None:
         raise Checkout.DoesNotExist
     return checkout_uuid

@@ -1,6 +1,7 @@
-"""Request log rows for reads of watched orders, so that the checklist can see them (rule trial.reads).
+"""The reads of watched orders that are written to the request log for the checklist (rule trial.reads).
 
-Only the sandbox writes such rows. In production no order is watched, so that no read has to write a row.
+The checklist of the integration uses these rows. Only the sandbox writes them. In production no order is
+watched, so a read never has to write a row.
 """
 
 from collections.abc import Sequence
@@ -15,15 +16,15 @@ from checkout.models import ApiCall, Refund
 from config.lib.web import request_id
 from payments.cause import caller_of
 
-# An order is watched if its merchant_order_id has one of these prefixes, or if its refund has failed.
+# An order is watched if its merchant_order_id starts with one of these prefixes, or if its refund has failed.
 WATCHED_PREFIXES = ("trial-refused-", "trial-lost-", "trial-unresolved-")
 MAX_RECORDED = 5  # maximum number of rows that one read writes
 
 
 def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
-    """Write at most MAX_RECORDED rows, one for each watched order among `checkouts`.
+    """Write a row for each watched order among `checkouts`, but at most MAX_RECORDED rows.
 
-    `checkouts` are the result of a read, and must come from `detailed_reads.with_parts`.
+    `checkouts` are the result of a query with `detailed_reads.with_parts`.
     """
     if not settings.SANDBOX:
         return

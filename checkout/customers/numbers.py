@@ -1,4 +1,4 @@
-"""Parsing of mobile numbers as people and merchants usually write them (rule sign_in.number)."""
+"""Parsing of mobile numbers in the notations that people and merchants use (rule sign_in.number)."""
 
 import phonenumbers
 
@@ -12,8 +12,8 @@ class InvalidPhone(Exception):
 def parse_number(text: str, country: str, *, also_fictional: bool) -> str:
     """Return the E.164 form of a mobile number in any common notation. Raises InvalidPhone.
 
-    A number without a leading + is read as a number of `country`, an ISO code of two letters. Numbers that
-    are reserved for fiction (such as +44 7700 900123) are accepted only if `also_fictional` is true.
+    A number without a leading + is read as a number in `country`, a two-letter ISO code. Numbers that are
+    reserved for fiction (such as +44 7700 900123) are accepted only if `also_fictional` is true.
     """
     try:
         number = phonenumbers.parse(text[:MAX_LETTERS], country)
@@ -30,7 +30,7 @@ def _is_mobile(number: phonenumbers.PhoneNumber) -> bool:
 
 
 def _is_fictional(number: phonenumbers.PhoneNumber) -> bool:
-    """Return whether the number is not in use and has the length of a mobile number of its country."""
+    """Return whether the number is outside all ranges in use, and as long as a mobile number of its country."""
     if phonenumbers.number_type(number) != phonenumbers.PhoneNumberType.UNKNOWN:
         return False
     region = phonenumbers.region_code_for_country_code(number.country_code or 0)

@@ -14,7 +14,7 @@ KEPT_AFTER_END = timedelta(days=1)
 
 
 def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
-    """Save the customer data that was sent with a new checkout: `phone` in E.164, `name`, `locale_of`.
+    """Save the customer data that was sent with a new checkout. The keys are `phone` (in E.164), `name`, `locale_of`.
 
     Must be called in the transaction that creates the checkout.
     """
@@ -25,7 +25,7 @@ def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
 def with_locale(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     """Add `prefilled_locale` to each row: the locale that the merchant sent.
 
-    It is "" if the merchant sent other customer data only, and None if the merchant sent none.
+    It is "" if the merchant sent only other customer data, and None if the merchant did not send customer data.
     """
     of_order = Prefill.objects.filter(checkout=OuterRef("pk"))
     return rows.annotate(prefilled_locale=Subquery(of_order.values("locale")))
@@ -34,15 +34,15 @@ def with_locale(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
 def prefill_of(checkout: Checkout) -> Prefill | None:
     """Return the customer data that was sent with an order, or None.
 
-    The order must come from a query `with_locale`. For any other order it returns None.
+    The order must come from a query with `with_locale`. Otherwise, the function returns None.
     """
     return None if locale_of(checkout) is None else Prefill.objects.filter(pk=checkout.pk).first()
 
 
 def locale_of(checkout: Checkout) -> str | None:
-    """Return the locale that was sent with an order from a query `with_locale`, or None.
+    """Return the locale that was sent with an order, or None.
 
-    For any other order it returns None.
+    The order must come from a query with `with_locale`. Otherwise, the function returns None.
     """
     return getattr(checkout, "prefilled_locale", None)
 
@@ -54,6 +54,6 @@ def delete_old() -> None:
         Q(captured_at__lte=ended_before) | Q(voided_at__lte=ended_before) | Q(expired_at__lte=ended_before)
     )
     of_ended = Checkout.objects.filter(ended).values("pk")
-    # An order that ended before `ended_before` was also created before it. The condition on the id therefore
-    # excludes all newer orders, which are most orders.
+    # An order that ended before `ended_before` was also created before that time. The condition on the id
+    # therefore excludes all newer orders, which are the majority.
     batches.delete(Prefill.objects.filter(pk__lt=clock.first_id(ended_before), checkout__in=of_ended))
