@@ -1,4 +1,4 @@
-"""Who leads a checkout, how its cost is split, and how each mate pays or ends a share.
+"""The lead of a checkout, the split of its cost, and how each mate pays or ends a share.
 
 Rules pay.lead, split.shares.
 """
@@ -23,19 +23,19 @@ from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
 
-# Value of ShareNotOpen.status for a share that is reserved for the person who took it through the group link.
+# ShareNotOpen.status has this value if the share is reserved for a person who took it through the group link.
 RESERVED = "kept"
-# Value of ShareNotOpen.status for a share whose amount or units differ from those that the mate agreed to.
+# ShareNotOpen.status has this value if the amount or the units have changed since the mate agreed to them.
 CHANGED = "changed"
-# The amount in minor units that a mate has agreed to pay, and the units of each line.
+# What a mate has agreed to pay: the amount in minor units, and how many units of each order line.
 Agreed = tuple[int, list[int]]
 
 
 class ShareNotOpen(Exception):
     """The share cannot be paid, taken, declined or cancelled now.
 
-    `status` is the status of the share or of the order, or `disputed`. It is `kept` if the share is reserved
-    for another person.
+    `status` is the status of the share or of the order, or `disputed`. If the share is reserved for another person,
+    it is `kept`.
     """
 
     def __init__(self, status: str) -> None:
@@ -51,11 +51,11 @@ class OwnShare(Exception):
 
 
 class TooLateToCollect(NotPayable):
-    """Too little time is left to get everyone in first (rule pledge.time)."""
+    """There is too little time left for all mates to pledge before the lead pays (rule pledge.time)."""
 
 
 def make_lead(checkout_uuid: UUID, customer: Customer) -> None:
-    """Make this person the lead. If another person was the lead, their split and its pledges end.
+    """Make this person the lead. If another person was the lead, end their split and its pledges.
 
     Raises NotPayable, OperationInProgress.
     """
@@ -75,8 +75,8 @@ def split_equally(
 ) -> None:
     """Split the cost equally between `people`, including the lead. The lead bears the remainder.
 
-    If `people` is 1, the cost is not split. `names` are the names of the mates in order, "" for a mate
-    without a name. The list can be shorter. `lead` is the id of the person who requests the split. With
+    If `people` is 1, the cost is not split. `names` are the names of the mates in order. A name can be "", and the
+    list can be shorter than the number of mates. `lead` is the id of the person who requests the split. With
     `everyone_first`, mates can pledge before the lead pays. Raises ValueError, NotTheLead, NotPayable,
     TooLateToCollect, OperationInProgress.
     """
@@ -111,11 +111,11 @@ def split_by_item(
     lead: UUID | None = None,
     everyone_first: bool = False,
 ) -> None:
-    """Split the cost by the units of the order's lines. The lead has all units that no argument lists.
+    """Split the cost by the units of each order line. The lead bears all units that are not in an argument.
 
-    `mates` are each mate's name and units of each line. `free` are the units that mates can take through the
-    group link. If a card cannot be charged for all free units, the lead bears them. `lead` and
-    `everyone_first` are as in `split`. Raises ValueError, NotTheLead, NotPayable, TooLateToCollect,
+    `mates` contains, for each mate, the name and the number of units of each order line. `free` are the units that
+    mates can take through the group link. If a card cannot be charged for all free units together, the lead bears
+    them. `lead` and `everyone_first` are as in `split`. Raises ValueError, NotTheLead, NotPayable, TooLateToCollect,
     OperationInProgress. Rules split.by_item, split.free_units.
     """
     with transaction.atomic(durable=True):
@@ -134,9 +134,9 @@ def split_by_item(
 
 
 def amount_rule(checkout: Checkout) -> AmountRule:
-    """Return the rule for the amounts that a mate can be asked for.
+    """Return the rule that a mate's amount must follow.
 
-    A mate can be asked only for an amount that a card can be charged. Rule split.minimum.
+    A mate can be asked to pay only an amount that a card can be charged. Rule split.minimum.
     """
     return safe_answers.amount_rule(checkout.currency)
 
@@ -152,7 +152,7 @@ def max_people(checkout: Checkout) -> int:
 
 
 def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
-    """Remove the shares of an earlier split, and write how many people share the cost."""
+    """Remove the shares of an earlier split, and store how many people share the cost."""
     was_split = checkout.has_mates
     write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
     write(people=people, **facts)
@@ -163,10 +163,7 @@ def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> Non
 def _write_shares(
     checkout: Checkout, shares: Sequence[Share], rule: AmountRule, everyone_first: bool
 ) -> None:
-    """Write the shares. Raises ValueError if a card cannot be charged one of the amounts.
-
-    Rule split.minimum.
-    """
+    """Write the shares. Raises ValueError if a card cannot be charged one of the amounts. Rule split.minimum."""
     if not all(rule.allows(share.amount) for share in shares):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
     if everyone_first and not pledges.can_collect(checkout, checkout.locked_at):
@@ -184,10 +181,10 @@ def _write_shares(
 
 
 def _lock_changeable(checkout_uuid: UUID) -> Checkout:
-    """Lock a checkout whose lead and split can still change, and return it.
+    """Lock and return a checkout whose lead and split can still change.
 
-    Raises NotPayable if it is no longer unpaid, and OperationInProgress while a card operation is open. Rule
-    split.until_card.
+    Raises NotPayable if the checkout is no longer unpaid, and OperationInProgress while a card operation is open.
+    Rule split.until_card.
     """
     checkout = Checkout.objects.locked(checkout_uuid)
     if checkout.status != Status.CREATED:
@@ -220,15 +217,14 @@ def pay(
 ) -> PaymentResult:
     """Hold the share's amount on a mate's card.
 
-    The pump captures it later if mates may still be charged then. Before the lead has paid, the hold is a
-    pledge (rules pledge.*). `agreed` is the amount and the units that the mate has agreed to. If the amount
-    or the units of the share now differ from it, ShareNotOpen is raised.
+    The pump captures the hold later, if mates may still be charged at that time. Before the lead has paid, the hold
+    is a pledge (rules pledge.*). `agreed` is the amount and the units that the mate has agreed to. If the share's
+    amount or units are now different, ShareNotOpen is raised.
 
-    If a person has taken the share through the group link, only the browser with their `claim` can pay it
-    (rule group.pays). An earlier card can be given up for this one, and `admit` is called, as in
-    `authorizations.authorize`. Raises PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare,
-    OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rule
-    share.taken.
+    If a person took the share through the group link, only the browser with their `claim` can pay it (rule
+    group.pays). An earlier card can be given up for this one, and `admit` is called, as in
+    `authorizations.authorize`. Raises PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress,
+    operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rule share.taken.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -255,9 +251,9 @@ def _begin_authorization(share: PaymentRequest, card: CardUse, cause: Cause) -> 
 def _payability(
     share: PaymentRequest, card: CardUse, mate: Customer, claim: str, agreed: Agreed | None
 ) -> str:
-    """Return `open` if the share can be paid now, else the reason why not.
+    """Return `open` if the share can be paid now, otherwise the reason why it cannot.
 
-    If another card is already paying the share, it can be given up for this card. Raises OwnShare,
+    If another card is already paying the share, that card can be given up for this one. Raises OwnShare,
     OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card,
     group.pays.
     """
@@ -285,14 +281,14 @@ def _payability(
 
 
 def _disagreement(share: PaymentRequest, claim: str, agreed: Agreed | None, now: datetime) -> str:
-    """Return the reason why this mate cannot have the share as it is now, or "" if the mate can."""
+    """Return the reason why this mate cannot have the share in its current state, or "" if the mate can."""
     if share.is_reserved_for_another(claim, now):
         return RESERVED
     return CHANGED if agreed not in (None, (share.amount, share.units)) else ""
 
 
 def _reason_not_to_charge(share: PaymentRequest) -> str:
-    """Return the reason why no mate can pay a share of a captured order now, or "" if a mate can."""
+    """Return the reason why mates cannot pay a share of a captured order now, or "" if they can."""
     if disputes.blocking_dispute(share.checkout_id) is not None:
         return "disputed"
     can_refund = settling.can_refund_to_lead(share.checkout, share.amount)
@@ -300,16 +296,16 @@ def _reason_not_to_charge(share: PaymentRequest) -> str:
 
 
 def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
-    """Decline a share on behalf of its mate, so that the lead bears it.
+    """Decline a share at the request of its mate, so that the lead bears it.
 
-    If a person has taken the share through the group link, only their `claim` can decline it. Raises
+    If a person took the share through the group link, it can be declined only with their `claim`. Raises
     ShareNotOpen.
     """
     return _end_share(share_uuid, ShareStatus.DECLINED, statuses=(ShareStatus.OPEN,), claim=claim)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
-    """Cancel an open, declined or pledged share on behalf of the lead, who bears it instead.
+    """Cancel an open, declined or pledged share at the request of the lead, who then bears it.
 
     Raises ShareNotOpen.
     """
@@ -333,7 +329,7 @@ def _end_share(
         if share.status in statuses:
             if share.status == ShareStatus.PLEDGED:
                 pledges.end_pledge(share, now)
-            # At the group link, only the browser that declined the share can change its mind.
+            # If the share was taken through the group link, only the browser that declined it can reverse this.
             is_theirs = to == ShareStatus.DECLINED and claim == share.claim_digest
             share.move(to, ended_at=now, **({"claim_digest": claim} if is_theirs else {}))
             if to == ShareStatus.DECLINED:
@@ -355,8 +351,8 @@ def expire(share_uuid: UUID) -> None:
 def expire_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
     """Expire the shares of an order whose pay links have ended; return whether there were any.
 
-    If no link has ended, or if a refund or a dispute pauses the links, it takes no lock and returns False.
-    Rules share.ends, share.pauses.
+    If no link has ended, or if a refund or a dispute pauses the links, it returns False without a lock. Rules
+    share.ends, share.pauses.
     """
     late = [share.pk for share in shares if _is_late(share, now)]
     if not late or checkout.status != Status.CAPTURED or disputes.has_open_dispute(checkout.pk):
@@ -389,7 +385,7 @@ def expire_if_late(share: PaymentRequest, now: datetime) -> None:
 
 
 def lock_share(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
-    """Lock the checkout of a share. Return the share and the checkout, both read under the lock.
+    """Lock the checkout to which a share belongs. Return the share and the checkout, both read under the lock.
 
     Raises PaymentRequest.DoesNotExist.
     """

@@ -1,4 +1,4 @@
-"""Recovery of card operations: sends or looks up each due operation until its outcome is known.
+"""Recovery of card operations: each due operation is sent again or looked up until its outcome is known.
 
 Rules doubt.unknown, doubt.crash, doubt.authorize.
 """
@@ -19,10 +19,10 @@ from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
-# The provider carries out only one capture and only one void of a payment, even under two keys.
+# The provider carries out only one capture and one void of a payment, even if it gets two keys.
 KINDS_DONE_ONCE = (Kind.CAPTURE, Kind.VOID)
-# After this many attempts, a capture or void is looked up and can get a new key. Otherwise, the provider
-# might repeat a stored error for as long as it remembers the old key.
+# After this many attempts, a capture or void is looked up, and it can get a new key. Otherwise, the provider might
+# repeat a stored error for as long as it remembers the old key.
 ATTEMPTS_PER_KEY = 4
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
@@ -30,13 +30,14 @@ REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 def finish_operation(operation: Operation, deadline: Deadline | None = None) -> None:
     """Send a claimed operation again or look it up, and record the outcome.
 
-    It is safe to repeat, because the provider recognizes the operation's id. `deadline` must be set before
-    the claim. After the deadline no call is sent, because another process might have claimed the operation.
+    It is safe to repeat this, because the provider recognizes the operation by its id. `deadline` must be created
+    before the operation is claimed. After the deadline, no call is sent, because another process might have claimed
+    the operation.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
-        # Others made this refund at the provider. The service never sends it, and its result comes from the
-        # books.
+        # This refund was not made by the service, but by others at the provider. The service never sends it, and
+        # reads its result from the provider's books.
         return
     match operation.kind:
         case Kind.AUTHORIZE:
@@ -50,7 +51,7 @@ def finish_operation(operation: Operation, deadline: Deadline | None = None) -> 
 
 
 def finish_for_payer(subject: UUID) -> None:
-    """Finish the open operation of a checkout or share, for a payer who has returned from the bank's page."""
+    """Finish the open operation of a checkout or share, because the payer has returned from the bank's page."""
     found = open_operations.open_operation(subject)
     with bulkheads.PAYERS.slot() as slot:
         if found is not None and slot.is_taken():
@@ -61,7 +62,7 @@ def finish_for_payer(subject: UUID) -> None:
 def finish_due_operations(checkout_uuid: UUID) -> None:
     """Finish all due operations of a checkout.
 
-    Each operation is claimed just before it is finished, because a claim lasts only for one call.
+    Each operation is claimed just before it is finished, because a claim is long enough for only one call.
     """
     for operation_uuid in operation_queue.due_operations_of(checkout_uuid):
         _claim_and_finish(operation_uuid)
@@ -74,7 +75,7 @@ def _claim_and_finish(operation_uuid: UUID) -> None:
 
 
 def _lock_arguments(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
-    """Return the arguments of a function that locks the checkout: checkout id, operation id and lease."""
+    """Return the arguments for a function that locks the checkout: checkout id, operation id and lease."""
     return operation.payment.checkout_uuid, operation.pk, operation.lease_token
 
 
@@ -87,8 +88,8 @@ def _record_outcome(operation: Operation, outcome: Outcome | None) -> None:
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     """Look up an authorization and record the outcome.
 
-    If the payer has not confirmed the payment at the bank within ten minutes, the authorization is ended. If
-    the bank stays silent, the card is given up, so that the payer can use another card.
+    If the payer has not confirmed the payment at the bank within ten minutes, the authorization is ended. If the bank
+    does not answer, the card is given up, so that the payer can use another card.
     """
     age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
@@ -103,8 +104,8 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
     """Look up an authorization. If it never arrived and the payer still waits, send it again.
 
-    It is sent under the same id, and only within `operation_queue.MAX_PAYER_WAIT` of its creation. After a day,
-    it counts as failed if the provider vouches that it never arrived.
+    It is sent under the same id, and only if it was created less than `operation_queue.MAX_PAYER_WAIT` ago. After a
+    day, it counts as failed if the provider vouches that it never arrived.
     """
     outcome = operations.look_up(operation, deadline=deadline)
     if outcome.verdict != Verdict.NOT_FOUND:
@@ -117,10 +118,10 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
-    """Send a capture again while the order still needs it. After that, only look it up.
+    """Send a capture again while it is still needed. After that, only look it up.
 
-    If the capture is no longer needed and never arrived, a void begins. Once the void has succeeded, a late
-    capture can no longer take the money. Rules doubt.capture_before, doubt.capture_after.
+    If the capture is no longer needed and never arrived, a void is sent. After the void has succeeded, a late capture
+    can no longer take the money. Rules doubt.capture_before, doubt.capture_after.
     """
     if is_capture_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
         outcome = _send_or_look_up(operation, deadline)
@@ -139,8 +140,8 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
 def is_capture_wanted(checkout: Checkout, capture: Operation) -> bool:
     """Return whether the service may still send a capture.
 
-    It may send an order's capture until its deadline, and a share's capture while the order's shares can be
-    charged (rules dispute.waits, sync.links).
+    The capture of an order may be sent until the order's deadline. The capture of a share may be sent while mates may
+    still be charged for the order (rules dispute.waits, sync.links).
     """
     if capture.payment.kind == Payment.Kind.ORDER:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
@@ -148,10 +149,10 @@ def is_capture_wanted(checkout: Checkout, capture: Operation) -> bool:
 
 
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
-    """Record a capture that never arrived as failed, and begin a void that rules out a late capture.
+    """Record a capture that never arrived as failed, and begin a void that makes a late capture impossible.
 
-    Returns the void. Returns None if another process has recorded an outcome in the meantime, if the provider
-    has accepted the capture, or if the order still needs it.
+    Returns the void. Returns None if another process has recorded an outcome in the meantime, if the provider has
+    accepted the capture, or if the order still needs the capture.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -169,8 +170,8 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
 def _finish_void(operation: Operation, deadline: Deadline) -> None:
     """Send a void again and record the outcome.
 
-    If the provider refuses a fence (see `outcomes.is_fence`), the capture is looked up, and the capture's
-    outcome decides what is recorded.
+    If the provider refuses a fence (see `outcomes.is_fence`), the capture is looked up. The result of this look-up
+    decides what is recorded.
     """
     outcome = _send_or_look_up(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
@@ -184,7 +185,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     if look_up.verdict == Verdict.SUCCEEDED or (was_captured and look_up.verdict == Verdict.NOT_FOUND):
         _record_outcome(operation, Outcome(Verdict.FAILED, reason="already_captured"))
     elif was_captured:
-        # The look-up does not show who captured the payment: the service or someone else.
+        # It is unknown who captured the payment: the service or someone else. The look-up does not show this.
         _record_outcome(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = look_up.verdict in REFUSED or _is_proven_absent(look_up, capture)
@@ -192,7 +193,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
 
 
 def _is_proven_absent(outcome: Outcome, capture: Operation | None) -> bool:
-    """Return whether the provider vouches that no capture arrived, and no call can still carry one out."""
+    """Return whether the provider vouches that no capture arrived, and no call can still cause a capture."""
     is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
     return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
 
@@ -200,8 +201,8 @@ def _is_proven_absent(outcome: Outcome, capture: Operation | None) -> bool:
 def _send_or_look_up(operation: Operation, deadline: Deadline) -> Outcome | None:
     """Send an operation again under its key and return the outcome. If it must not be sent, look it up.
 
-    Returns None if the operation got a new key, because the provider vouches that it never arrived. Rule
-    doubt.old_key.
+    If the provider vouches that the operation never arrived, it can get a new key. The function then returns None.
+    Rule doubt.old_key.
     """
     is_stuck = operation.kind in KINDS_DONE_ONCE and operation.attempts > ATTEMPTS_PER_KEY
     if may_be_sent(operation) and not is_stuck:
@@ -218,8 +219,8 @@ def _send_or_look_up(operation: Operation, deadline: Deadline) -> Outcome | None
 def _send_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send an operation again and return the outcome. After a refusal, look it up.
 
-    An earlier call might have been carried out, even if the provider has forgotten its key. Or someone else
-    might have captured or released the payment at the provider. In both cases the look-up shows this, and its
+    An earlier call might have been carried out, although the provider has forgotten its key. It is also possible that
+    someone else has captured or released the payment at the provider. The look-up shows both cases, and then its
     outcome counts instead of the refusal (rule doubt.refusal).
     """
     if operation.kind == Kind.REFUND:
@@ -234,9 +235,8 @@ def _send_again(operation: Operation, deadline: Deadline) -> Outcome:
 def _send_refund_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a refund and return the outcome. A refund that was sent before is looked up first.
 
-    If a refusal does not contain the id of a refund, it applies only to the call that it answers. If the
-    refund was sent more than once, the outcome of the other call is still unknown, so this returns UNKNOWN.
-    Rules doubt.refund, doubt.refusal.
+    A refusal without a refund id is about a single call. If the refund was sent more than once, the outcome of the
+    other calls is therefore still unknown, and the function returns UNKNOWN. Rules doubt.refund, doubt.refusal.
     """
     if operation.first_sent_at is not None:
         result = operations.look_up(operation, deadline=deadline)
@@ -255,7 +255,7 @@ def _send_refund_again(operation: Operation, deadline: Deadline) -> Outcome:
 def may_get_new_key(operation: Operation) -> bool:
     """Return whether the service may send an operation that never arrived under a new key.
 
-    A refund could be carried out under both keys. It therefore gets a new key only when the provider can no
+    With two keys, a refund could be carried out twice. It therefore gets a new key only when the provider can no
     longer carry out a call under the old key.
     """
     return operation.kind in KINDS_DONE_ONCE or planning.calls_have_ended(operation, clock.now())
@@ -264,7 +264,7 @@ def may_get_new_key(operation: Operation) -> bool:
 def may_be_sent(operation: Operation) -> bool:
     """Return whether the service may send an operation under its current key.
 
-    The provider must not have accepted it yet, and must still remember the key.
+    It may be sent if the provider has not accepted it yet and still remembers the key.
     """
     first = operation.first_sent_at
     is_fresh = first is None or clock.now() - first < planning.longest_key_use()
@@ -272,10 +272,10 @@ def may_be_sent(operation: Operation) -> bool:
 
 
 def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:
-    """Renew an operation under a new key; return whether it was renewed.
+    """Replace an operation by one with a new key; return whether it was replaced.
 
-    It is not renewed if it has ended, if another process has claimed it, or if it is a capture that is no
-    longer needed.
+    It is not replaced if it has ended, if another process has claimed it, or if it is a capture that is no longer
+    needed.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -289,10 +289,10 @@ def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | No
 
 
 def renew_and_settle(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Renew an operation that never arrived under a new key.
+    """Replace an operation that never arrived by an operation with a new key.
 
-    For a refund, `settle` then plans a refund of the amount that the card is still owed. Must be called with
-    the checkout locked.
+    If it is a refund, `settle` plans a new refund of the amount that the card is still owed. Must be called with the
+    checkout locked.
     """
     planning.replace_under_new_key(operation, now=now)
     if operation.kind == Kind.REFUND:

@@ -1,6 +1,6 @@
 """Third phase of a card operation: lock the checkout, record the outcome, and update the order.
 
-In the first two phases, other modules have committed the intent and called the provider.
+Other modules carry out the first two phases: they commit the intent and call the provider.
 """
 
 from datetime import datetime, timedelta
@@ -22,19 +22,19 @@ from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
 Kind, State = Operation.Kind, Operation.State
-# Delay before a refused void is sent again for the first time. Each later delay is longer.
+# Delay before a refused void is sent again for the first time. The delay grows with each refusal.
 VOID_RETRY_DELAY = timedelta(seconds=10)
 MAX_VOID_RETRY_DELAY = timedelta(hours=6)
-# After this time, no hold is left, because banks release a hold automatically after a week.
+# No hold lasts longer than this, because banks release a hold automatically after a week.
 MAX_HOLD_LIFETIME = timedelta(days=8)
-# A void is reported after this many refusals. One or two can be a temporary fault of the provider.
+# A void is reported to the operators after this many refusals. One or two refusals can be a temporary fault.
 REPORT_AFTER_REFUSALS = 3
 
 
 class RecordedOutcome(NamedTuple):
-    """Operation and checkout after `record_outcome`.
+    """The operation and the checkout after `record_outcome`.
 
-    `is_kept` is false if the outcome was not recorded, because another process had already recorded one.
+    `is_kept` is false if the outcome was not recorded, because another process had already recorded an outcome.
     """
 
     operation: Operation
@@ -47,8 +47,8 @@ def record_outcome(
 ) -> RecordedOutcome:
     """Lock the checkout, read the operation again, and record the outcome.
 
-    `lease` is the lease under which the provider was called. If another process has recorded an outcome in
-    the meantime, that outcome stays. Rule doubt.sleeper.
+    `lease` is the lease that was valid when the provider was called. If another process has recorded an outcome in
+    the meantime, that outcome is not changed. Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -94,10 +94,10 @@ def _apply_outcome(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def _handle_late_success(operation: Operation, now: datetime) -> None:
-    """Handle a late success of an operation that has already ended.
+    """Handle the success of an operation that had already ended without success.
 
-    If the operation was replaced by one under a new key, the success is reported. If it is an authorization
-    that counts as declined or failed, its hold is released.
+    If the operation was replaced by one with a new key, the success is reported. If it is an authorization that
+    counts as declined or failed, its hold is released.
     """
     if operation.reason == "new_key":
         reporting.report_operation(operation, kinds.SUCCEEDED_UNDER_AN_OLD_KEY)
@@ -106,7 +106,7 @@ def _handle_late_success(operation: Operation, now: datetime) -> None:
 
 
 def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome. If it is the refusal of a fence (see `is_fence`), return UNKNOWN instead.
+    """Return the outcome. If a fence was refused (see `is_fence`), return UNKNOWN instead.
 
     The refusal `already_captured` is returned unchanged, because it proves that the capture happened.
     """
@@ -116,11 +116,11 @@ def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -
 
 
 def _judge_answer(operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the provider's answer, or UNKNOWN if it is a refusal of only one of several calls.
+    """Return the provider's answer. If it is a refusal of only one of several calls, return UNKNOWN.
 
-    If a capture or refund was sent more than once, another call can still move the money after a refusal that
-    the provider has not stored. `operation` must be read under the lock, because another process can have
-    sent it in the meantime. Rule doubt.refusal.
+    If a capture or refund was sent more than once and one call is refused, another call can still move the money,
+    unless the provider has stored the refusal. `operation` must be read under the lock, because another process might
+    have sent it in the meantime. Rule doubt.refusal.
     """
     moves_money = operation.kind in (Kind.CAPTURE, Kind.REFUND)
     is_of_one_call = moves_money and _is_refusal(outcome) and not outcome.reference
@@ -130,9 +130,9 @@ def _judge_answer(operation: Operation, outcome: Outcome) -> Outcome:
 
 
 def _has_replaced_order_capture(operation: Operation) -> bool:
-    """Return whether the operation is an order's capture that was also sent under an earlier key.
+    """Return whether the operation is the capture of an order and was also sent under an earlier key.
 
-    A share has no deadline after which a fence ends the capture, so calls under its earlier keys do not count.
+    The captures of shares are excluded, because a share has no deadline at which a fence would end its capture.
     """
     is_of_order = operation.kind == Kind.CAPTURE and operation.payment.kind == Payment.Kind.ORDER
     return is_of_order and planning.replaced_operations(operation).exists()
@@ -155,8 +155,8 @@ def is_fence(checkout: Checkout, operation: Operation) -> bool:
 
 
 def _record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    # While a payment exists at the provider and has not been ended there, the payer's browser can still
-    # confirm it. A void rules this out. Rule pay.confirmed_again.
+    # If a payment exists at the provider and has not been ended there, the payer's browser can still confirm it. A
+    # void prevents this. Rule pay.confirmed_again.
     may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
     if operation.has_ended_without_hold and may_hold_yet:
         share_outcomes.release_payment(operation.payment, now)
@@ -165,14 +165,14 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Move the order to `authorized` after a successful hold, or release the hold if it is unwanted.
+    """Move the order to `authorized` after a successful hold, or release the hold if it is not wanted.
 
-    The two minutes for the capture begin now, even if the hold was made earlier. The hold is unwanted if the
-    order no longer waits for this card. Rules doubt.authorize, pay.declined.
+    The merchant has two minutes for the capture from now on, even if the hold was made earlier. A hold is not wanted
+    if the order no longer waits for this card. Rules doubt.authorize, pay.declined.
     """
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
-    # While the bank was deciding, the payer can have switched to another card.
+    # While the bank was deciding, the payer might have switched to another card.
     if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
         share_outcomes.release_payment(operation.payment, now)
         return
@@ -196,7 +196,7 @@ def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
 def _capture_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
-        # The capture is looked up at the deadline at the latest, to find out whether it took the money.
+        # At the deadline, the capture must be looked up, to find out whether it took the money.
         operation_queue.make_due_by(operation, deadline)
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
@@ -234,9 +234,9 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
 
 
 def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
-    """Report a card that was charged after the order had stopped waiting for it.
+    """Report that a card was charged although the order no longer waited for it.
 
-    Each payment is reported once.
+    Each payment is reported only once.
     """
     reporting.report_operation(
         operation, kinds.CAPTURED_AFTER_THE_END, subject=operation.payment_id, status=checkout.status
@@ -244,7 +244,7 @@ def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
 
 
 def apply_late_success(checkout: Checkout, operation: Operation, reference: str, now: datetime) -> None:
-    """Record that a capture or refund that counted as failed has succeeded, and update the order.
+    """Record the success of a capture or refund that counted as failed, and update the order.
 
     Must be called with the checkout locked.
     """
@@ -258,10 +258,10 @@ def apply_late_success(checkout: Checkout, operation: Operation, reference: str,
 
 
 def _lapse_order(checkout: Checkout, now: datetime) -> None:
-    """Void a held order as of its deadline, because its hold was released without a capture.
+    """Void a held order whose hold was released without a capture.
 
-    If the deadline has not passed yet, the merchant must have cancelled the order, and a restore has lost the
-    record of it.
+    The recorded time is the deadline, if it has passed. Otherwise, the merchant must have cancelled the order, and a
+    restore has lost the record of the cancellation.
     """
     at = min(checkout.capture_before or now, now)
     reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL
@@ -271,7 +271,7 @@ def _lapse_order(checkout: Checkout, now: datetime) -> None:
 
 
 def _plan_void_again(refused: Operation, now: datetime) -> None:
-    """Plan a refused void again, with growing delays. Stop once banks have released the hold automatically.
+    """Plan a refused void again, with growing delays. Stop when the bank must have released the hold.
 
     Rule lapse.release.
     """
@@ -288,16 +288,15 @@ def _plan_void_again(refused: Operation, now: datetime) -> None:
 
 
 def _is_released_by_bank(payment: Payment, now: datetime) -> bool:
-    """Return whether the payment is so old that its bank has released the hold automatically."""
+    """Return whether the payment is so old that its bank must have released the hold automatically."""
     return now - payment.created_at > MAX_HOLD_LIFETIME
 
 
 def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
     """Plan a refused fence (see `is_fence`) again under a new key.
 
-    If `is_proven`, the provider has reported that no capture happened, and the hold is given up at once.
-    After MAX_HOLD_LIFETIME, the fence ends as failed instead of getting a new key, and the hold is also given
-    up.
+    If `is_proven`, the provider has reported that there was no capture, and the hold is given up at once. After
+    MAX_HOLD_LIFETIME, the fence does not get a new key. It ends as failed, and the hold is given up too.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -320,7 +319,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
 
 
 def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Void the order or reopen the share now, before the release of its uncaptured hold is confirmed."""
+    """Void the order or reopen the share at once, without waiting until the release of the hold is confirmed."""
     if payment.kind == Payment.Kind.SHARE:
         share_outcomes.give_up_card(checkout, payment, now)
     else:
@@ -328,7 +327,7 @@ def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Settle the order after a refund has ended. If it succeeded, close the reports about it."""
+    """Settle the order after a refund operation has ended. If it succeeded, close the reports about it."""
     if operation.ended_at is None:
         return
     if operation.state == State.SUCCEEDED:

@@ -1,4 +1,4 @@
-"""Pauses of pay links. Links are paused while their order is being refunded or a dispute on it is open.
+"""Pauses of pay links. The links of an order are paused while it is being refunded or has an open dispute.
 
 Rule share.pauses.
 """
@@ -16,10 +16,10 @@ from payments.models import Dispute
 
 
 def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
-    """Extend the order's open links by the length of the pause that has just ended.
+    """Extend the open links of an order by the length of the pause that has just ended.
 
-    If the links are still paused, their end does not change. The lead's message about the end of the links is
-    postponed by the same time. Must be called with the checkout locked.
+    If the links are still paused, their end does not change. The message that informs the lead that the links will
+    end is postponed by the same length. Must be called with the checkout locked.
     """
     if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.has_open_dispute(checkout.pk):
         return
@@ -33,8 +33,8 @@ def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
 def pause_began_at(checkout: Checkout, now: datetime) -> datetime:
     """Return the time at which the pause that ends now began, or `now` if no pause ends now.
 
-    Pauses that overlap count as one pause, because a dispute can begin before a refund or another dispute has
-    ended. Must be called when the links are no longer paused.
+    A dispute can begin before a refund or another dispute has ended, so pauses that overlap count as one pause. Must
+    be called when the links are no longer paused.
     """
     since = now
     for begun, ended in sorted(_ended_pauses(checkout), key=itemgetter(1), reverse=True):
@@ -45,10 +45,10 @@ def pause_began_at(checkout: Checkout, now: datetime) -> datetime:
 
 
 def _ended_pauses(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the start and the end of each ended pause that a refund or a dispute caused."""
+    """Yield the start and the end of each past pause that a refund or a dispute caused."""
     decided = Dispute.objects.filter(checkout_uuid=checkout.pk).annotate(ended=F("closed_at"))
     yield from decided.exclude(ended=None).values_list("created_at", "ended")
-    # A failed refund does not store the time of its end, but the order's history does.
+    # The end of a failed refund is recorded only in the order's history.
     ends = Change.objects.filter(checkout=OuterRef("checkout"), origin=Status.REFUNDING)
     ends = ends.filter(created_at__gte=OuterRef("created_at")).order_by("created_at")
     refunds = checkout.refunds.annotate(ended=Subquery(ends.values("created_at")[:1]))

@@ -1,7 +1,7 @@
-"""Pledges: a mate's card is held for a share before the lead pays (rules pledge.*).
+"""Pledges: money is held on a mate's card for a share before the lead pays (rules pledge.*).
 
-A pledge is a share with the status `pledged`. Its hold is the live payment of the share. Every function must be
-called with the checkouts locked.
+A pledged share has the status `pledged`. The hold is the live payment of the share. Every function must be called
+with the checkouts locked.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from payments import open_operations, operator_stops, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment
 
-# The lead can get everyone in first while at least this much time is left.
+# The lead can choose that everyone pledges first only while at least this much time is left.
 MIN_TIME_LEFT = timedelta(minutes=10)
-# Decline reasons for a hold that is released because its pledge has ended
+# Decline reasons for a hold that is released because its pledge has ended.
 NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD = "pledge_ended", "withdrawn", "same_card", "another_card"
 SHOP_STOPPED = "shop_stopped"  # an operator stopped the merchant
-NOT_TAKEN = "not_taken"  # decline reason of a mate's hold that could not be captured
+NOT_TAKEN = "not_taken"  # decline reason for a mate's hold that could not be captured
 ENDED = (NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD, SHOP_STOPPED, NOT_TAKEN)
-# Decline reasons of holds that are released, even if the bank reports the hold late.
+# Decline reasons for holds that are released, even if the bank reports the hold later.
 RELEASED = (
     *ENDED,
     *("given_up", "never_arrived", "order_ended"),
@@ -31,12 +31,12 @@ RELEASED = (
 
 
 def can_collect(checkout: Checkout, now: datetime) -> bool:
-    """Return whether the lead can choose to get everyone in first: the order stays payable for long enough."""
+    """Return whether the lead can choose that everyone pledges first: the order can be paid for long enough."""
     return checkout.status == Status.CREATED and checkout.payable_until - now >= MIN_TIME_LEFT
 
 
 def is_waiting(checkout: Checkout) -> bool:
-    """Return whether the order can have pledges: it is unpaid or held, and its merchant is not stopped."""
+    """Return whether mates can pledge for the order: it is unpaid or held, and its merchant is not stopped."""
     return checkout.status in PLEDGEABLE and not operator_stops.is_stopped(checkout.merchant_id)
 
 
@@ -47,16 +47,16 @@ def open_links(checkout: Checkout) -> None:
 
 
 def record_pledge(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Mark a share as pledged, because the mate's card is held.
+    """Mark a share as pledged, because the money is held on the mate's card.
 
-    Queue a message to the lead if all have pledged.
+    If all mates have now pledged, queue a message to the lead.
     """
     share.move(ShareStatus.PLEDGED)
     notify_if_all_in(checkout, now)
 
 
 def notify_if_all_in(checkout: Checkout, now: datetime) -> None:
-    """Queue the lead's message that all have pledged, once for each order (rule pledge.lead_told)."""
+    """If all mates have pledged, queue a message to the lead, once for each order (rule pledge.lead_told)."""
     shares = checkout.payment_requests.all()
     is_missing = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
     if is_missing or not any(share.status == ShareStatus.PLEDGED for share in shares):
@@ -66,19 +66,19 @@ def notify_if_all_in(checkout: Checkout, now: datetime) -> None:
 
 
 def end_pledge(share: PaymentRequest, now: datetime, reason: str = NOT_PLEDGED) -> None:
-    """End a pledge: release its hold, and open the share for others. `reason` is stored with the payment."""
+    """End a pledge: release the hold, and open the share again. `reason` is stored in the payment."""
     share.checkout.touch()
     live = open_operations.live_payment(share.pk)
     if live is not None:
         release_holds([live.payment], now, reason)
-    # If a mate has withdrawn, the share keeps the mate's name until another person takes the share.
+    # If a mate has withdrawn, the share shows the mate's name until another person takes the share.
     share.move(
         ShareStatus.OPEN, **NO_CLAIM | ({"claim_name": share.claim_name} if reason == WITHDRAWN else {})
     )
 
 
 def release_holds(payments: Sequence[Payment], now: datetime, reason: str = NOT_PLEDGED) -> None:
-    """Give up the cards of pledges that have ended, and plan the release of their holds."""
+    """Give up the cards of pledges that have ended, and plan the release of the holds."""
     ids = [payment.pk for payment in payments]
     Payment.objects.filter(pk__in=ids, decline_reason="").update(decline_reason=reason)
     for payment in payments:
@@ -88,9 +88,9 @@ def release_holds(payments: Sequence[Payment], now: datetime, reason: str = NOT_
 
 
 def end_with_orders(checkouts: Sequence[Checkout], now: datetime) -> None:
-    """Cancel the unpaid shares of orders that have ended without a capture, and release the holds for them.
+    """Cancel the unpaid shares of orders that have ended without a capture, and release the holds for these shares.
 
-    A share whose card is being authorized is cancelled once the bank has answered.
+    If the card for a share is being authorized, the share is cancelled only after the bank has answered.
     """
     split = [checkout.pk for checkout in checkouts if checkout.has_mates]
     if not split:
@@ -113,7 +113,7 @@ def end_all_of_stopped_merchant(checkout: Checkout, now: datetime) -> None:
 def end_those_of_lead(checkout: Checkout, now: datetime) -> None:
     """End the pledges of a held order that were made with the lead's own number or card (rule pledge.lead).
 
-    A pledge without a hold, which a restore can leave, also ends.
+    A pledge without a hold, which can exist after a restore, also ends.
     """
     if not checkout.has_mates:
         return
@@ -131,7 +131,7 @@ def is_leads_card(checkout: Checkout, payment: Payment) -> bool:
 
 
 def capture_all(checkout: Checkout, now: datetime) -> None:
-    """Plan the capture of each pledge of an order that has just been captured."""
+    """Plan a capture for each pledge of an order that has just been captured."""
     end_those_of_lead(checkout, now)
     pledged = list(checkout.payment_requests.filter(status=ShareStatus.PLEDGED))
     for share in pledged:
@@ -145,17 +145,17 @@ def capture_all(checkout: Checkout, now: datetime) -> None:
 
 
 def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
-    """Return the last payment for this mate's share if it was a pledge that has ended, else None."""
+    """Return the last payment for this mate's share if it was a pledge and has ended, otherwise None."""
     last = last_payment(share, mate_uuid)
     is_hold = last is not None and last.status != Payment.Status.DECLINED
     return last if last is not None and is_hold and last.decline_reason in ENDED else None
 
 
 def released_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
-    """Return the last payment for this mate's share if any hold of it is released, else None.
+    """Return the last payment for this mate's share if its hold is being released or was released, otherwise None.
 
-    The status of the payment is `authorizing` if the bank has not answered yet. If it then reports a hold, the
-    hold is released. Call this only for a share that no card is paying, or whose order has ended.
+    The payment has the status `authorizing` if the bank has not answered yet. If the bank then reports a hold, the
+    hold is released. Call this only if no card is paying the share, or if the order has ended.
     """
     last = last_payment(share, mate_uuid)
     if last is None or last.status == Payment.Status.AUTHORIZING:
@@ -165,7 +165,7 @@ def released_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | No
 
 
 def last_payment(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
-    """Return the last payment for a share, None if another person than this mate made it."""
+    """Return the last payment for a share, or None if another person made it."""
     if mate_uuid is None or share.mate_id != mate_uuid:
         return None
     return Payment.objects.filter(subject=share.pk).order_by("-created_at").first()
@@ -177,10 +177,10 @@ def was_pledged(checkout: Checkout, payment: Payment) -> bool:
 
 
 def replace_share(share: PaymentRequest, now: datetime) -> None:
-    """Take a share out of the current split, because a newer split replaces it.
+    """Remove a share from the current split, because a newer split replaces it.
 
-    If the share's link was never open, the share is deleted. Otherwise, the share is cancelled and its hold
-    is released.
+    If the link of the share was never open, the share is deleted. Otherwise, the share is cancelled and its hold is
+    released.
     """
     if share.status == ShareStatus.DRAFT:
         share.delete()
@@ -195,7 +195,7 @@ def replace_share(share: PaymentRequest, now: datetime) -> None:
 def change_share(share: PaymentRequest, amount: int, units: Sequence[int], now: datetime) -> None:
     """Change the amount and the units of a share. Its link stays the same.
 
-    An earlier hold is released and a claim ends, because no mate has agreed to the new amount yet.
+    An existing hold is released and a claim ends, because no mate has agreed to the new amount yet.
     """
     _end_payment(share, now)
     share.amount, share.units = amount, list(units)
@@ -205,18 +205,18 @@ def change_share(share: PaymentRequest, amount: int, units: Sequence[int], now: 
 
 
 def _end_payment(share: PaymentRequest, now: datetime) -> None:
-    """End the pledge of a share, or the open payment with which a mate wants to pledge."""
+    """End the pledge of a share, or the unfinished payment of a mate who wants to pledge."""
     live = open_operations.live_payment(share.pk)
     if live is not None:
         _give_up(live.payment, live.open_uuid is not None, now)
     if share.status in (ShareStatus.PLEDGED, ShareStatus.PAYING):
-        # The lead's page names the mate whose pledge has ended.
+        # The mate's name is kept, because the lead's page names the mate whose pledge has ended.
         kept = {"claim_name": share.claim_name} if share.status == ShareStatus.PLEDGED else {}
         share.move(ShareStatus.OPEN, **NO_CLAIM | kept)
 
 
 def _give_up(payment: Payment, is_asked: bool, now: datetime) -> None:
-    """Give up a card. If its authorization is open, the hold is released once the bank has answered."""
+    """Give up a card. If its authorization is still open, the hold is released after the bank has answered."""
     if is_asked:
         open_operations.abandon_payment(payment, now)
     else:

@@ -1,4 +1,4 @@
-"""Adds a mate to the bill after the order was paid. Rule share.late_mate."""
+"""Adds a mate to an order that is already paid. Rule share.late_mate."""
 
 import secrets
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from payments import operator_stops
 
 
 class AmountNotAllowed(ValueError):
-    """A card cannot be charged the amount, or the lead's own part is smaller than the amount."""
+    """A card cannot be charged the amount, or the amount is larger than the lead's own part."""
 
 
 def own_part(checkout: Checkout, shares: Sequence[PaymentRequest]) -> int:
@@ -28,12 +28,12 @@ def own_part(checkout: Checkout, shares: Sequence[PaymentRequest]) -> int:
 
 
 def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
-    """Return the time at which the last pay link ends, or None if no link has opened."""
+    """Return the time at which the last pay link ends, or None if no link has been opened."""
     return max((share.expires_at for share in shares if share.expires_at is not None), default=None)
 
 
 def can_add(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
-    """Return whether the lead can add a mate now: the links still work, and the lead's own part is enough."""
+    """Return whether the lead can add a mate now: the pay links still work, and the lead's own part is large enough."""
     end = ends_at(shares)
     if not 0 < len(shares) < split_amounts.MAX_PEOPLE - 1 or end is None or end <= now:
         return False
@@ -43,9 +43,9 @@ def can_add(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime)
 
 
 def add_mate(checkout_uuid: UUID, *, name: str, amount: int) -> PaymentRequest:
-    """Ask one more mate for `amount` minor units, by which the lead's own part becomes smaller.
+    """Ask one more mate to pay `amount` minor units, so that the lead's own part becomes smaller by this amount.
 
-    The new share's pay link ends when the last of the other pay links ends. Raises AmountNotAllowed,
+    The pay link of the new share ends when the last of the other pay links ends. Raises AmountNotAllowed,
     operator_stops.MerchantSuspended, operator_stops.AllStopped. Raises ShareNotOpen if `can_add` is false.
     """
     with transaction.atomic(durable=True):

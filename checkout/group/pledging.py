@@ -17,15 +17,15 @@ from checkout.states import OperationInProgress, ShareStatus, Status
 from payments import open_operations, operator_stops
 from payments.models import Operation, Payment
 
-BATCH = 200  # maximum number of orders in one run of the pump
+BATCH = 200  # maximum number of orders that one run of the pump handles
 
 
 def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -> PaymentRequest:
-    """End a mate's pledge at the mate's request. An open share is returned unchanged.
+    """End a mate's pledge because the mate withdraws it. A share that is already open is returned unchanged.
 
-    With `uses_another_card`, a share that was taken through the group link is reserved for the mate for
-    fifteen minutes. Raises ShareNotOpen if this mate has not pledged the share. Raises OperationInProgress
-    while the lead's card is being authorized or is held. Rule pledge.withdraw.
+    `uses_another_card` is true if the mate wants to use another card. A share that was taken through the group link
+    is then reserved for the mate for fifteen minutes. Raises ShareNotOpen if this mate has not pledged the share.
+    Raises OperationInProgress while the lead's card is being authorized or is held. Rule pledge.withdraw.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.lock_share(share_uuid)
@@ -45,12 +45,12 @@ def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -
 
 
 def may_withdraw(checkout: Checkout) -> bool:
-    """Return whether mates can withdraw now: the lead's card is neither being authorized nor held."""
+    """Return whether mates can withdraw now. They cannot while the lead's card is being authorized or is held."""
     return checkout.status == Status.CREATED and open_operations.open_operation(checkout.pk) is None
 
 
 def pledged_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Map each of these pledged shares to the time at which its mate gave the card."""
+    """Return, for each of these pledged shares, the time at which its mate entered the card."""
     if not share_uuids:
         return {}
     holds = Payment.objects.filter(subject__in=share_uuids, is_live=True)
@@ -58,7 +58,7 @@ def pledged_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
 
 
 def withdrawn_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Map each of these shares whose last pledge was withdrawn to the time of the withdrawal."""
+    """Return the time of the withdrawal for each of these shares whose last pledge was withdrawn."""
     if not share_uuids:
         return {}
     voids = Operation.objects.filter(payment__subject__in=share_uuids, kind=Operation.Kind.VOID)
@@ -70,7 +70,7 @@ def withdrawn_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
 
 
 def orders_of_stopped_merchants() -> list[tuple[UUID, UUID]]:
-    """Return the merchant and the id of each order that has pledges and whose merchant is stopped."""
+    """Return the merchant and the id of each order that has pledges although its merchant is stopped."""
     stopped = operator_stops.stopped_merchants()
     if not stopped:
         return []

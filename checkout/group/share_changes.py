@@ -1,6 +1,6 @@
-"""Changes to shares after the split: rename a share, ask a mate again, or reconsider a decline.
+"""Changes to a share after the split: the lead renames it or asks the mate again, or the mate reconsiders.
 
-Each change locks the checkout. A share does not change while a card is paying it. Rule share.bends.
+Each change locks the checkout. A share cannot be changed while a card is paying it. Rule share.bends.
 """
 
 import secrets
@@ -21,13 +21,15 @@ from payments import disputes, operator_stops
 MAX_NAME = 30
 RENAMABLE_STATUSES = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
 REOPENABLE_STATUSES = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
-MIN_LINK_LIFETIME = timedelta(hours=24)  # minimum lifetime of the new link if the lead asks a mate again
+MIN_LINK_LIFETIME = timedelta(
+    hours=24
+)  # minimum lifetime of the new link after the lead has asked a mate again
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:
     """Change the name of a share that no one is paying, and end any claim on it.
 
-    If `name` is "", the share has no name afterwards. Raises ShareNotOpen.
+    If `name` is "", the name of the share is removed. Raises ShareNotOpen.
     """
     with transaction.atomic(durable=True):
         share, _ = lock_share(share_uuid)
@@ -42,12 +44,12 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
 
 
 def ask_again(share_uuid: UUID) -> PaymentRequest:
-    """Open a declined or cancelled share again, with a new link.
+    """Reopen a declined or cancelled share with a new link.
 
-    The old link shows only that it was replaced. The new link ends when the old link would have ended, but
-    works for at least a day. The lead can text the new link at once, because the time of the last reminder no
-    longer counts. A share that is already open is returned unchanged. Raises ShareNotOpen,
-    operator_stops.MerchantSuspended, operator_stops.AllStopped.
+    The old link then shows only that it was replaced. The new link ends when the old link would have ended, but works
+    for at least a day. The lead can text the new link at once, because the last reminder no longer counts. A share
+    that is already open is returned unchanged. Raises ShareNotOpen, operator_stops.MerchantSuspended,
+    operator_stops.AllStopped.
     """
     with transaction.atomic(durable=True):
         share, checkout = lock_share(share_uuid)
@@ -66,11 +68,11 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
 
 
 def reconsider(share_uuid: UUID, *, claim: str = "", is_signed_in: bool = False) -> PaymentRequest:
-    """Open a share again for a mate who declined it and has changed their mind.
+    """Reopen a share for a mate who declined it and has changed their mind.
 
-    The link and the time of its end stay the same. A share that is already open is not opened again. `claim`
-    is the digest of a browser that came through the group link. The open share is then reserved for it as in
-    `share_claims.claim_share`. Raises ShareNotOpen, OperationInProgress.
+    The share keeps its link, and the link still ends at the same time. A share that is already open is not opened
+    again. If the browser came through the group link, `claim` is its digest. The open share is then reserved for this
+    browser as in `share_claims.claim_share`. Raises ShareNotOpen, OperationInProgress.
     """
     with transaction.atomic(durable=True):
         share, checkout = lock_share(share_uuid)
@@ -87,15 +89,15 @@ def reconsider(share_uuid: UUID, *, claim: str = "", is_signed_in: bool = False)
 
 
 def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
-    """Return whether the mate declined the share and its link has not ended."""
+    """Return whether the mate has declined the share and its link still works."""
     return share.status == ShareStatus.DECLINED and share.expires_at is not None and now < share.expires_at
 
 
 def can_mates_pay(checkout: Checkout) -> bool:
     """Return whether mates may pay or pledge for this order now.
 
-    If the order is captured, it must have no open or lost dispute, and must not have been refunded at the
-    provider, even in part. If it is unpaid, only shares with open links accept pledges.
+    For a captured order, they may not if it has an open or lost dispute, or if any part of it was refunded at the
+    provider. For an unpaid order, they can pledge only for shares with open links.
     """
     if checkout.status == Status.CREATED:
         return pledges.is_waiting(checkout)

@@ -1,6 +1,6 @@
 """Claims: the service reserves a share for the person who takes it through the group link (rules group.*).
 
-The share is reserved until the person pays or the claim expires. A claim belongs to a browser, which is
+The share is reserved until the person has paid or the claim expires. A claim belongs to one browser, which is
 identified by a digest. Every change locks the checkout.
 """
 
@@ -28,7 +28,7 @@ class NameMissing(ValueError):
 def is_free(share: PaymentRequest, now: datetime) -> bool:
     """Return whether anyone with the group link may take this share now.
 
-    It does not check whether the order still accepts payments. Rules group.taken, group.own_link.
+    The caller must check whether the order still accepts payments. Rules group.taken, group.own_link.
     """
     return share.status == ShareStatus.OPEN and not share.phone and not share.is_kept(now)
 
@@ -41,13 +41,13 @@ def claim_share(
     is_signed_in: bool = False,
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentRequest:
-    """Reserve a free share for a browser, and release any other share of the order that it has claimed.
+    """Reserve a free share for a browser, and release any other share of the order that the browser has claimed.
 
-    `claim` is the digest of the browser. The share is reserved for three minutes, or for fifteen if the
-    person is already signed in to it. `name` is the person's name, which is needed if the share has no name.
-    A share that this claim already reserves is returned unchanged. `admit` is called in the transaction
-    before the first write, and can raise to refuse the claim. Raises ShareNotOpen, NameMissing,
-    OperationInProgress, PaymentRequest.DoesNotExist. Rules group.taken, group.kept, group.one_share,
+    `claim` is the digest of the browser. The share is reserved for three minutes, or for fifteen minutes if the
+    person has already signed in on the share's page. `name` is the person's name, which is needed if the share has no
+    name. If the share is already reserved for this browser, it is returned unchanged. `admit` is called in the
+    transaction before the first write, and can raise an exception to refuse the claim. Raises ShareNotOpen,
+    NameMissing, OperationInProgress, PaymentRequest.DoesNotExist. Rules group.taken, group.kept, group.one_share,
     group.name.
     """
     with transaction.atomic(durable=True):
@@ -69,15 +69,15 @@ def claim_share(
 
 
 def first_end(now: datetime, *, is_signed_in: bool) -> datetime:
-    """Return the end of a claim that begins now."""
+    """Return the time at which a claim that begins now will expire."""
     return now + (SIGNED_IN if is_signed_in else AT_FIRST)
 
 
 def extend_claim(share_uuid: UUID, *, claim: str) -> None:
     """Reserve a share for fifteen minutes from now, because the person who claimed it has signed in.
 
-    An expired claim is renewed too. Raises ShareNotOpen if another person has claimed the share, or if it is
-    not open any more. Rule group.kept.
+    A claim that has expired is also renewed. Raises ShareNotOpen if another person has claimed the share, or if the
+    share is no longer open. Rule group.kept.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.lock_share(share_uuid)
@@ -90,7 +90,7 @@ def extend_claim(share_uuid: UUID, *, claim: str) -> None:
 
 
 def release_claim(share_uuid: UUID, *, claim: str) -> None:
-    """End this claim on a share, unless a card is paying the share. Rule group.kept."""
+    """End this browser's claim on a share, unless a card is paying the share. Rule group.kept."""
     with transaction.atomic(durable=True):
         share, _ = mate_shares.lock_share(share_uuid)
         if share.status == ShareStatus.OPEN and share.claim_digest == claim:
@@ -102,7 +102,7 @@ def _refusal_of(share: PaymentRequest) -> ShareNotOpen:
 
 
 def accepts_payments(checkout: Checkout) -> bool:
-    """Return whether the pay links of the order accept payments or pledges now."""
+    """Return whether mates can pay or pledge now through the pay links of the order."""
     if checkout.status == Status.CREATED:
         return pledges.is_waiting(checkout)
     return checkout.status == Status.CAPTURED and disputes.blocking_dispute(checkout.pk) is None
@@ -111,7 +111,7 @@ def accepts_payments(checkout: Checkout) -> bool:
 def end_claims(checkout: Checkout, claim: str) -> None:
     """Release all shares of the order that this browser has claimed.
 
-    Raises OperationInProgress if a card is paying one of them.
+    Raises OperationInProgress if a card is paying one of these shares.
     """
     claimed = checkout.payment_requests.filter(claim_digest=claim)
     for other in claimed.exclude(status=ShareStatus.PLEDGED):

@@ -1,4 +1,7 @@
-"""A mate takes some of the free units of an order that is split by item. Rules split.free_units, group.*."""
+"""Claims of free units: a mate takes some of the units that are free in an order that is split by item.
+
+Rules split.free_units, group.*.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -17,15 +20,15 @@ from payments.models import Payment
 
 
 class UnitsTaken(Exception):
-    """Other people have taken some of the units."""
+    """Other people have already taken some of these units."""
 
 
 class NoPlaceLeft(Exception):
-    """The order has the maximum number of people, so the next person must take all remaining units."""
+    """The order already has as many people as allowed, so the next person must take all remaining units."""
 
 
 class TooSmall(ValueError):
-    """The amount of the units is too small for a card, by `missing` minor units."""
+    """A card cannot be charged for these units, because their amount is too small by `missing` minor units."""
 
     def __init__(self, missing: int) -> None:
         super().__init__(f"{missing} more is needed.")
@@ -33,7 +36,7 @@ class TooSmall(ValueError):
 
 
 def free_units(shares: Sequence[PaymentRequest], now: datetime) -> list[int]:
-    """Return the number of free units of each line, or [] if the order is not split by item."""
+    """Return how many units of each order line are free, or [] if the order is not split by item."""
     free = [share.units for share in shares if share.has_free_units(now)]
     width = max((len(share.units) for share in shares), default=0)
     return item_amounts.add_units([0] * width, *free)
@@ -47,11 +50,11 @@ def take_units(
     name: str,
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentRequest:
-    """Make a share of these units of each line, and reserve it for a browser for three minutes.
+    """Create a share of the given number of units of each order line, and reserve it for a browser for three minutes.
 
-    `claim` is the digest of the browser. Any other share that it has claimed is released first. `name` is the
-    person's name. `admit` is called as in `share_claims.claim_share`. Raises ShareNotOpen if no one can take
-    a share now, UnitsTaken, NoPlaceLeft, TooSmall, share_claims.NameMissing, OperationInProgress.
+    `claim` is the digest of the browser. If the browser has claimed another share, that share is released first.
+    `name` is the person's name. `admit` is called as in `share_claims.claim_share`. Raises ShareNotOpen if no one can
+    take a share now, UnitsTaken, NoPlaceLeft, TooSmall, share_claims.NameMissing, OperationInProgress.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -75,12 +78,12 @@ def _free_shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
         row.checkout = checkout
         mate_shares.expire_if_late(row, now)
     free = [row for row in rows if row.status == ShareStatus.OPEN and row.has_free_units(now)]
-    # The first share stays free, so a share that no mate has had comes first.
+    # The first share in the list stays free. A share that no mate has had is therefore put first.
     return sorted(free, key=lambda row: (row.mate_id is not None, row.claim_name != "", row.position))
 
 
 def _remaining_units(free: Sequence[PaymentRequest], units: Sequence[int]) -> list[int]:
-    """Return the units of each line that stay free. Raises UnitsTaken."""
+    """Return how many units of each order line stay free. Raises UnitsTaken."""
     available = item_amounts.add_units(*(share.units for share in free)) if free else []
     if len(units) != len(available) or not any(units):
         raise UnitsTaken
@@ -93,11 +96,11 @@ def _remaining_units(free: Sequence[PaymentRequest], units: Sequence[int]) -> li
 def _divide(
     checkout: Checkout, free: Sequence[PaymentRequest], units: Sequence[int], remaining: Sequence[int]
 ) -> PaymentRequest:
-    """Divide the free shares into one with `units` and one with the remaining units. Return the first.
+    """Divide the free shares into one share of `units` and one share of the remaining units. Return the former.
 
-    The first free share keeps its link and gets the remaining units. If the lead has a page about this share
-    open, the page therefore never shows a mate's share. If a card cannot be charged for the remaining units,
-    the lead bears them. Both links end when the last link of the free shares ends.
+    The first free share keeps its link and gets the remaining units. The lead might have a page about this share
+    open, and this page must never show a mate's share. If a card cannot be charged for the remaining units, the lead
+    bears them. Both links end when the last link of the free shares ends.
     """
     rule, now = mate_shares.amount_rule(checkout), checkout.locked_at
     amount = item_amounts.cost_of(checkout.bill, units, step=rule.step).amount
@@ -118,7 +121,7 @@ def _divide(
 
 
 def _give(share: PaymentRequest, amount: int, units: Sequence[int], now: datetime) -> None:
-    """Change the amount and the units of a free share, and remove its previous mate."""
+    """Change the amount and the units of a free share. If the share had a mate, remove the mate."""
     pledges.change_share(share, amount, units, now)
     share.mate = None
     share.save(update_fields=["mate", "expires_at"])
@@ -127,7 +130,7 @@ def _give(share: PaymentRequest, amount: int, units: Sequence[int], now: datetim
 def _drop(share: PaymentRequest, now: datetime) -> None:
     """Delete a free share.
 
-    If it has a payment or a replaced link, keep it as a replaced share without a mate.
+    If the share has a payment or a replaced link, keep the row as a replaced share without a mate.
     """
     if not Payment.objects.filter(subject=share.pk).exists() and not share.replaced_links.exists():
         share.delete()
@@ -138,7 +141,7 @@ def _drop(share: PaymentRequest, now: datetime) -> None:
 
 
 def _add_share(checkout: Checkout, free: PaymentRequest, share: Share) -> PaymentRequest:
-    """Add a share at the first free position. Its link ends when the link of the `free` share ends."""
+    """Add a share at the first free position. Its link ends when the link of the share `free` ends."""
     used = set(checkout.payment_requests.values_list("position", flat=True))
     if len(used) >= split_amounts.MAX_PEOPLE - 1:
         raise NoPlaceLeft

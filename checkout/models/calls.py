@@ -1,4 +1,4 @@
-"""API calls of merchants, and the idempotency keys with which merchants repeat calls safely."""
+"""API calls from merchants, and the idempotency keys with which merchants can repeat calls safely."""
 
 from typing import ClassVar
 
@@ -10,11 +10,11 @@ from payments.models import Merchant
 
 
 class ApiCall(models.Model):
-    """An API call with the status of its response. The portal's timeline and request log show these rows.
+    """An API call and the status of its response. The portal shows these rows in the timeline and in the request log.
 
-    Each POST under /checkouts has a row, even if it was refused. Other refused calls are recorded up to a
-    limit. In the sandbox, reads of orders are also recorded up to a limit if the checklist of the integration
-    watches them (checkout/api/watched_reads.py).
+    Each POST under /checkouts has a row, even if it was refused. Other refused calls are recorded up to a limit. In
+    the sandbox, the integration checklist watches some orders. Reads of these orders are also recorded, up to a limit
+    (checkout/api/watched_reads.py).
 
     The table is partitioned by the time in the id (`CALLS`). Its rows never change.
     """
@@ -48,7 +48,7 @@ CALLS = Partitioned("checkout_apicall", days=2)
 
 
 class IdempotencyKey(models.Model):
-    """An idempotency key that a merchant sent with a POST, and the response that is replayed for a day."""
+    """An idempotency key that a merchant sent with a POST. Its stored response is replayed for a day."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)

@@ -1,4 +1,4 @@
-"""Customers, and the id by which each merchant identifies a customer."""
+"""Customers, and the ids by which merchants identify them."""
 
 import uuid
 from typing import ClassVar
@@ -13,7 +13,7 @@ from payments.models import Merchant
 
 
 class Customer(models.Model):
-    """A person who is identified by a verified phone number at all merchants."""
+    """A person, who is identified by a verified phone number. Customers are shared by all merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     phone = FindableTextField(null=True, blank=True, help_text="E.164. Null after an erasure.")
@@ -42,7 +42,7 @@ class Customer(models.Model):
 
 
 class MerchantCustomer(models.Model):
-    """The id by which one merchant identifies a customer. It is random, and different at each merchant."""
+    """The id by which one merchant identifies a customer. It is random, and each merchant has a different id."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)

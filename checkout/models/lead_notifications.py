@@ -1,4 +1,4 @@
-"""Queue of text messages to leads."""
+"""The queue of text messages to leads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from checkout.models.orders import Checkout
 from checkout.models.shares import PaymentRequest
 from config.lib.database import queries
 
-A_DAY = timedelta(days=1)  # the lead gets a message this long before the pay links end
+A_DAY = timedelta(days=1)  # how long before the pay links end the lead gets a message
 
 
 class LeadNotification(models.Model):
-    """A text message to a lead about an event, for example that a mate has declined a share. Rule lead.told.
+    """A text message to a lead about an event, for example about a share that a mate has declined. Rule lead.told.
 
-    It is queued in the transaction that records the event, and it is sent once.
+    The message is queued in the transaction that records the event, and it is sent only once.
     """
 
     class Kind(models.TextChoices):
@@ -56,7 +56,7 @@ class LeadNotification(models.Model):
     def queue(
         checkout: Checkout, kind: LeadNotification.Kind, due_at: datetime, share: PaymentRequest | None = None
     ) -> None:
-        """Queue a message to the lead. If the same event happens again, the message is queued again.
+        """Queue a message to the lead. If the same event happens again, queue the message again.
 
         Must be called with the checkout locked.
         """
@@ -66,5 +66,5 @@ class LeadNotification(models.Model):
 
     @staticmethod
     def queue_end(checkout: Checkout, ends_at: datetime) -> None:
-        """Queue the message that the pay links end in a day. It is due a day before `ends_at`."""
+        """Queue the message that the pay links will end in a day. It is due a day before `ends_at`."""
         LeadNotification.queue(checkout, LeadNotification.Kind.LINKS_END, ends_at - A_DAY)

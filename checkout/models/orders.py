@@ -1,4 +1,4 @@
-"""Checkouts with their items and their history."""
+"""Checkouts, with their items and their history."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from payments.models import Merchant, Payment
 
 
 class ColumnValue(NamedTuple):
-    """Placeholder in a write to several checkouts. It stands for each checkout's own value of this column."""
+    """A placeholder for a column, used when several checkouts are written. Each checkout uses its own value."""
 
     column: str
 
 
 class Item(NamedTuple):
-    """Line of an order, as the merchant sent it. Amounts are in minor units, negative for a discount."""
+    """One line of an order, as the merchant sent it. Amounts are in minor units, and negative for a discount."""
 
     item_ref: str
     name: str
@@ -46,14 +46,13 @@ class Item(NamedTuple):
 
 
 def _sql_value(value: Any) -> Any:
-    """Return a value as an SQL parameter."""
     if isinstance(value, models.Model):
         return value.pk
     return value.value if isinstance(value, Enum) else value
 
 
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of `facts` by column name, as SQL parameters. A ColumnValue is left out."""
+    """Return the values in `facts` as SQL parameters, by column name. A ColumnValue is excluded."""
     values = {name: value for name, value in facts.items() if not isinstance(value, ColumnValue)}
     columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
     return {columns[name]: _sql_value(value) for name, value in values.items()}
@@ -75,7 +74,7 @@ def _move_parameters(
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def with_bill(self) -> CheckoutQuerySet:
-        """Read the order lines in the same statement, so that `Checkout.bill` needs no query."""
+        """Read the order lines in the same statement, so that `Checkout.bill` needs no further query."""
         return self.annotate(lines=models.Func(template=statements.BILL_LINES, output_field=models.Field()))
 
     def late(self, status: Status) -> CheckoutQuerySet:
@@ -91,11 +90,11 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         at: datetime | ColumnValue,
         **facts: Any,
     ) -> None:
-        """Write a new status for the checkouts, with a history entry for each of them.
+        """Change the status of the checkouts, and add an entry to the history of each checkout.
 
-        `facts` are the other fields to write. `at` and any fact can be a ColumnValue. Raises MoveRefused before the
-        first write if the table of states does not allow a move. Must be called with the rows locked. No
-        other code may change the status of a checkout.
+        `facts` are the other fields to write. `at` and the values in `facts` can be a ColumnValue. If the table of
+        states does not allow a move, MoveRefused is raised before the first write. Must be called with the rows
+        locked. No other code may change the status of a checkout.
         """
         for checkout in checkouts:
             states.check_move(checkout.status, to)
@@ -115,9 +114,9 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         restore_guard.ServiceClosed in a restored database that is not repaired yet, because no money may be moved
         there.
 
-        If the lock has to wait, PostgreSQL reads the locked row again after the wait, but not the joined
-        rows, which can be out of date. Therefore only the merchant is joined. The payment and the lead are
-        read when they are used.
+        If this statement waits for the lock, PostgreSQL then reads the locked row again, but not the joined rows,
+        which can be out of date. Therefore only the merchant is joined. The payment and the lead are read when they
+        are used.
         """
         restore_guard.check()
         if merchant is None:
@@ -126,7 +125,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
 
 
 class Checkout(models.Model):
-    """An order that a merchant wants to be paid. Only `move` writes `status`."""
+    """An order for which a merchant wants to be paid. Only `move` writes `status`."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
@@ -171,8 +170,8 @@ class Checkout(models.Model):
     refunded_amount = models.BigIntegerField(default=0)
     last_refund_at = models.DateTimeField(null=True, blank=True)
 
-    locked_at: datetime  # set on a checkout that `locked` has returned
-    is_settled_later = False  # True while a sync has recorded only a part of the provider's books
+    locked_at: datetime  # set by `locked`
+    is_settled_later = False  # True while a sync has recorded only some of the provider's books
 
     objects = CheckoutQuerySet.as_manager()
 
@@ -212,12 +211,12 @@ class Checkout(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            # Ascending, although it is read backwards. New rows are added after their merchant's other rows,
-            # so full index pages do not change. In a descending index, new rows would be added before the
-            # others. Each full page would be split, and both halves would be written to the WAL.
+            # The index is ascending, although it is read backwards. A new row comes after the merchant's other rows,
+            # so index pages that are full do not change. In a descending index, a new row would come first. Each full
+            # page would be split, and both halves would be written to the WAL.
             models.Index(fields=["merchant", "created_at", "id"], name="checkout_listed"),
-            # For a search by the first characters of an order id, in upper or lower case. To use this index,
-            # a query for a complete id must have an `iexact` condition in addition to the exact one.
+            # For a search by the first characters of an order id, in upper or lower case. A query for a complete id
+            # uses this index only if it has an `iexact` condition in addition to the exact one.
             models.Index(
                 "merchant", OpClass(Upper("merchant_order_id"), "text_pattern_ops"), name="checkout_order_ids"
             ),
@@ -236,7 +235,7 @@ class Checkout(models.Model):
 
     @property
     def url(self) -> str:
-        """URL of the page on which the customer pays."""
+        """The URL of the page on which the customer pays."""
         return f"{settings.CHECKOUT_PAGE_URL}?id={self.pk}"
 
     @property
@@ -261,7 +260,7 @@ class Checkout(models.Model):
 
     @cached_property
     def bill(self) -> list[Item]:
-        """Items of the order, in the order in which the merchant sent them. They never change."""
+        """The items of the order, in the sequence in which the merchant sent them. They never change."""
         lines: list[list[Any]] | None = vars(self).get("lines")
         if lines is None:
             found = Bill.objects.filter(pk=self.pk).first()
@@ -273,10 +272,10 @@ class Checkout(models.Model):
         return self.status == Status.CREATED and now >= self.payable_until
 
     def touch(self, **facts: Any) -> None:
-        """Write the given fields, if any, and set `updated_at`, because the API's response has changed.
+        """Write the given fields, and set `updated_at`, because the API's response has changed.
 
-        The time is the database's, as in `move`, so that a list of changed checkouts does not miss any. Must
-        be called with the row locked.
+        Without fields, only `updated_at` is set. It is set to the database's time, as in `move`, so that a list of
+        changed checkouts does not miss any. Must be called with the row locked.
         """
         self._write(facts, is_shown=True)
 
@@ -293,11 +292,11 @@ class Checkout(models.Model):
             setattr(self, name, value)
 
     def move(self, to: Status, cause: Cause, now: datetime, **facts: Any) -> None:
-        """Move this checkout, as `CheckoutQuerySet.move` does."""
+        """Change the status of this checkout, as `CheckoutQuerySet.move` does."""
         Checkout.objects.move([self], to, cause, now, **facts)
 
     def resolve(self, value: Any) -> Any:
-        """Return `value`. If it is a ColumnValue, return this checkout's value of the column instead."""
+        """Return `value`. If it is a ColumnValue, return the value that this checkout has in the column."""
         return getattr(self, value.column) if isinstance(value, ColumnValue) else value
 
 
@@ -312,7 +311,7 @@ _LOCKED_OF_MERCHANT = Prepared(
 
 
 class Bill(models.Model):
-    """Items of an order in one row. They are written together, read together, and never change."""
+    """The items of an order, in one row. They are written together, read together, and never change."""
 
     checkout = models.OneToOneField(Checkout, primary_key=True, on_delete=models.CASCADE, related_name="+")
     lines = models.JSONField(help_text="The fields of each item, in the order of Item's fields.")
@@ -322,7 +321,7 @@ class Bill(models.Model):
 
 
 class Change(models.Model):
-    """An entry of a checkout's history. Entries are only added, never changed."""
+    """An entry in a checkout's history. Entries are only added, never changed."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="changes")

@@ -1,4 +1,4 @@
-"""Customer data that a merchant sends with an order."""
+"""Customer data that a merchant sends together with an order."""
 
 from typing import ClassVar
 
@@ -10,10 +10,10 @@ from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextFi
 
 
 class Prefill(models.Model):
-    """Customer data from the merchant with which the order's page is prefilled.
+    """Customer data from the merchant, with which the order's page is prefilled.
 
-    It is deleted a day after the order has ended. It has its own table, so that orders without it take no
-    space, reads of orders do not load it, and updates of orders do not copy it. Rule prefill.kept.
+    It is deleted a day after the order has ended. Because it has its own table, orders without it use no space for
+    it, reads of orders do not load it, and updates of orders do not copy it. Rule prefill.kept.
     """
 
     checkout = models.OneToOneField(

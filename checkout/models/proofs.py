@@ -1,4 +1,4 @@
-"""Progress of a proof of all checkouts."""
+"""How far a proof of all checkouts has come."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 
 class ProofRun(models.Model):
-    """Progress of a proof of all checkouts, so that a stopped proof can continue (rule money.proof)."""
+    """How far a proof of all checkouts has come, so that a stopped proof can continue (rule money.proof)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     is_scheduled = models.BooleanField(help_text="Workers run it automatically.")

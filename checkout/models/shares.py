@@ -1,4 +1,4 @@
-"""Shares that mates are asked to pay, the group link to them, and refunds."""
+"""Shares that mates are asked to pay, the group link to the shares, and refunds."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from payments.models import Merchant, Payment
 
 
 class CurrentShares(models.Manager["PaymentRequest"]):
-    """The shares of each order's current split, without those that a newer split has replaced."""
+    """The shares in the current split of each order, without shares that a newer split has replaced."""
 
     def get_queryset(self) -> models.QuerySet["PaymentRequest"]:
         return super().get_queryset().filter(replaced_at=None)
@@ -27,8 +27,8 @@ class CurrentShares(models.Manager["PaymentRequest"]):
 class PaymentRequest(models.Model):
     """A mate's share with its pay link (rule share.link).
 
-    `status` changes only under the checkout's lock. A database trigger checks each change. If a newer split
-    replaces a share whose link was open, the share's row stays, because a card can be held for it. Only the
+    `status` is changed only while the checkout is locked, and a database trigger checks each change. If a newer split
+    replaces a share whose link was open, the row of the share is kept, because a card can be held for it. Only the
     manager `every` returns such a row.
     """
 
@@ -123,9 +123,9 @@ class PaymentRequest(models.Model):
         return f"Share {self.position}\N{NO-BREAK SPACE}· {str(ShareStatus(self.status).label).lower()}"
 
     def move(self, to: ShareStatus, **facts: Any) -> None:
-        """Write a new status and the other fields in `facts`.
+        """Change the status, and write the other fields in `facts`.
 
-        If the share is no longer open, pledged or paying, its claim ends, except for the fields in `facts`.
+        If the share is no longer open, pledged or paying, its claim fields are cleared, except those in `facts`.
         Raises MoveRefused for a move that the table of states does not allow.
         """
         states.check_share_move(self.status, to)
@@ -137,14 +137,14 @@ class PaymentRequest(models.Model):
         self.save(update_fields=["status", *facts])
 
     def begin_to_pay(self, mate: Customer, claim: str) -> None:
-        """Move to `paying`, and remove an expired claim of another person."""
+        """Change the status to `paying`. If another person has an expired claim, remove that claim."""
         is_theirs = self.claim_digest in ("", claim)
         self.move(ShareStatus.PAYING, mate=mate, **({} if is_theirs else NO_CLAIM))
 
     def claim(self, digest: str, now: datetime, until: datetime, *, name: str = "") -> None:
-        """Write which browser has claimed the share, from when until when, and the name that the person entered.
+        """Write the claim of a browser: its digest, when it begins and ends, and the name that the person entered.
 
-        If the same browser extends its claim, the time at which the claim began stays. Rule group.kept.
+        If the browser extends its own claim, the time at which the claim began does not change. Rule group.kept.
         """
         if digest != self.claim_digest:
             self.claimed_at = now
@@ -152,7 +152,6 @@ class PaymentRequest(models.Model):
         self.save(update_fields=list(NO_CLAIM))
 
     def end_claim(self) -> None:
-        """Remove the claim, if there is one."""
         for name, value in NO_CLAIM.items():
             setattr(self, name, value)
         self.save(update_fields=list(NO_CLAIM))
@@ -160,7 +159,7 @@ class PaymentRequest(models.Model):
     def is_kept(self, now: datetime) -> bool:
         """Return whether the share is reserved for a person who claimed it through the group link.
 
-        It is reserved until the claim expires, and while a card is paying it.
+        It is reserved until the claim expires, and for as long as a card is paying it.
         """
         if not self.claim_digest:
             return False
@@ -168,40 +167,40 @@ class PaymentRequest(models.Model):
         return self.status == ShareStatus.PAYING or (self.status == ShareStatus.OPEN and in_time)
 
     def is_reserved_for_another(self, claim: str, now: datetime) -> bool:
-        """Return whether the share is reserved for a browser with a different claim."""
+        """Return whether the share is reserved for another browser, which has a different claim."""
         return self.is_kept(now) and self.claim_digest != claim
 
     def has_free_units(self, now: datetime) -> bool:
         """Return whether the units of this share are free, so that mates can take some of them.
 
-        Units are free if no one has paid for them, the lead gave them to no one, and no one has claimed them.
+        Units are free if no one has paid for them or claimed them, and the lead has not assigned them to a person.
         Rule split.free_units.
         """
         return self.has_units_for_anyone and not self.is_kept(now)
 
     @property
     def has_units_for_anyone(self) -> bool:
-        """Whether the share has units that the lead left free and no one has paid for, claimed or not."""
+        """Whether the share has units that the lead left free and that are not paid yet. They can be claimed."""
         is_unpaid = self.status in (ShareStatus.DRAFT, ShareStatus.OPEN)
         return bool(self.units) and is_unpaid and not self.is_addressed
 
     @property
     def is_addressed(self) -> bool:
-        """Whether the lead entered a name or a number for the share. Only this person may then decline it."""
+        """Whether the lead entered a name or a number for the share. If so, only this person may decline it."""
         return bool(self.name or self.phone)
 
     @property
     def shown_name(self) -> str:
-        """Name that the lead entered, else the name that the claiming person entered, else ""."""
+        """The name that the lead entered. If there is none, the name that the claiming person entered, or ""."""
         return self.name or self.claim_name
 
 
-# The values of the claim fields while a share has no claim.
+# The values of the claim fields if the share has no claim.
 NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_at": None, "claimed_until": None}
 
 
 class GroupLink(models.Model):
-    """The single link to all free shares of an order. It is stored like a pay link (rule group.link)."""
+    """The single link to all free shares of an order. It is stored in the same way as a pay link (rule group.link)."""
 
     checkout = models.OneToOneField(
         Checkout, on_delete=models.PROTECT, primary_key=True, related_name="group_link"
@@ -215,9 +214,9 @@ class GroupLink(models.Model):
 
 
 class ReplacedLink(models.Model):
-    """A pay link that was replaced when the lead asked the mate again (rule share.replaced).
+    """A pay link that was replaced because the lead asked the mate again (rule share.replaced).
 
-    Only the digest of its token is stored, so that the link can be recognised but not used.
+    Only the digest of the link's token is stored. With it, the service can recognise the link, but no one can use it.
     """
 
     share = models.ForeignKey(PaymentRequest, on_delete=models.PROTECT, related_name="replaced_links")
@@ -229,7 +228,7 @@ class ReplacedLink(models.Model):
 
 
 class Refund(models.Model):
-    """Refund of a whole order. The merchant identifies it by a reference of the merchant's choice."""
+    """A refund of a whole order. The merchant chooses a reference, by which it identifies the refund."""
 
     class Status(models.TextChoices):
         PENDING = "pending"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-# A single statement inserts all the rows. The ORM would need a statement for each table.
+# A single statement inserts all rows. The ORM would need one statement for each table.
 INSERT_CHECKOUT = """
 WITH made AS (
     INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, metadata, return_url,
@@ -21,8 +21,7 @@ history AS (
 )
 SELECT created_at, payable_until FROM made
 """
-# Plain SQL, because this statement runs for every change of status. The ORM would build two statements each
-# time.
+# This is plain SQL, because it runs for every change of status. The ORM would build two statements each time.
 _MOVE_CHECKOUTS = """
 WITH moved AS (
     UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
@@ -33,9 +32,9 @@ SELECT change_id, checkout_id, origin, %(status)s, %(actor)s, %(request_id)s, at
 FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::timestamptz[])
     AS change (change_id, checkout_id, origin, at)
 """
-# The cast to json lets the driver parse the lines. For jsonb, Django would check and parse each row itself.
+# With json, the driver parses the lines. With jsonb, Django would check and parse each row itself.
 BILL_LINES = "(SELECT lines::json FROM checkout_bill WHERE checkout_id = checkout_checkout.id)"
-# If a message is queued again, its row gets a new id, because a new text message is sent.
+# If a message is queued again, its row gets a new id, because a new text message will be sent.
 QUEUE_LEAD_NOTIFICATION = """
 INSERT INTO checkout_leadnotification (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (checkout_id, kind, share_uuid)
@@ -46,16 +45,17 @@ DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
 def move_statement(values: Mapping[str, str]) -> str:
     """Return the statement that changes the status of checkouts.
 
-    `values` maps each further column that changes to the SQL of its new value: a parameter or another column.
+    `values` contains the other columns to change. Each column is mapped to the SQL for its new value, which is a
+    parameter or another column.
     """
     facts = "".join(f", {column} = {value}" for column, value in values.items())
     return _MOVE_CHECKOUTS.replace("{facts}", facts)
 
 
 def update_statement(columns: Iterable[str], *, is_shown: bool) -> str:
-    """Return the statement that sets these columns of a checkout.
+    """Return the statement that writes these columns of a checkout.
 
-    With `is_shown`, it also sets `updated_at`, because the API shows the change.
+    If `is_shown` is true, it also sets `updated_at`, because the API shows the change.
     """
     facts = ["updated_at = statement_timestamp()"] if is_shown else []
     facts += [f"{column} = %({column})s" for column in columns]

@@ -11,7 +11,7 @@ from checkout.proof.ledger_proof import Breach
 from config.lib import clock
 from payments.discrepancies import kinds
 
-QUIET_SECONDS = 10  # minimum time between two lines of progress
+QUIET_SECONDS = 10  # minimum time between two lines that report progress
 
 
 class Command(BaseCommand):
@@ -74,9 +74,10 @@ class Command(BaseCommand):
 
 
 def _describe_next(run: ProofRun) -> str:
-    """Return a description of the checkouts or sums that the run proves next.
+    """Return a text that says which checkouts or sums the run proves next.
 
-    Checkouts are described by the day on which they were created, which their ids (UUIDv7) contain.
+    A range of checkouts is described by the day on which they were created, because their ids (UUIDv7) contain the
+    time of creation.
     """
     if run.next_uuid is None:
         return "the ledger's sums"
