@@ -1,4 +1,4 @@
-"""Refunds of whole orders: the service accepts them at once, and the provider settles them later."""
+"""Refunds of whole orders. The service accepts a refund at once, and the provider settles it later."""
 
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -39,7 +39,7 @@ class PartialRefundNotSupported(Exception):
 
 
 class AcceptedRefund(NamedTuple):
-    """The refund with the requested reference. `is_new` is true if this call created the refund."""
+    """The refund with the requested reference. `is_new` is true if this call has created it."""
 
     refund: Refund
     is_new: bool
@@ -56,7 +56,7 @@ def accept(
 ) -> AcceptedRefund:
     """Accept a refund of the whole order: `captured` becomes `refunding`.
 
-    `ref` is the merchant's reference. If the checkout already has a refund with this reference, it is
+    `ref` is the merchant's reference. If the checkout already has a refund with this reference, that refund is
     returned. Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
     OperationInProgress. Rules refund.accepted, refund.ref, refund.refused, refund.one.
     """
@@ -72,9 +72,9 @@ def accept(
                 return AcceptedRefund(_begin_refund(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" in str(error):
-            raise RefundRefConflict from error  # a simultaneous call for another checkout used `ref`
+            raise RefundRefConflict from error  # a call for another checkout used `ref` at the same time
         raise
-    # The checkout has just lapsed or expired, because its deadline had passed.
+    # The deadline of the checkout had passed, so it has just lapsed or expired.
     raise NotRefundable(checkout.status)
 
 
@@ -94,23 +94,24 @@ _REFUND_BY_REF = Prepared(
 )
 
 
-# Temporary reference of a refund whose merchant's reference was lost in a restore. It contains the refund's
-# id, so that it cannot equal a reference that a merchant has chosen.
+# Temporary reference for a refund if the merchant's reference was lost in a restore. It contains the refund's id, so
+# it is never equal to a reference that a merchant has chosen.
 RESTORED = "restored_{}"
 
 
 def restore_refund(checkout: Checkout, refund_uuid: UUID) -> None:
-    """Begin again a refund that a restore of the database has lost. The provider still has its id.
+    """Begin a refund again that a restore of the database has lost. The provider has stored its id.
 
-    The refund gets its reference when the merchant repeats the call. No operation is planned here. The repair
-    settles the order after it has found all lost operations. Must be called with the checkout locked.
+    The refund gets its reference when the merchant repeats the call. This function does not plan an operation,
+    because the repair settles the order after it has found all lost operations. Must be called with the checkout
+    locked.
     """
     if checkout.status == Status.CAPTURED:
         _write_refund(checkout, "", None, PUMP, refund_uuid)
 
 
 def _adopt_restored(checkout: Checkout, ref: str) -> Refund | None:
-    """Give a restored refund the reference with which its merchant repeats the call, and return the refund.
+    """Return a restored refund, and give it the reference that its merchant has sent in a repeated call.
 
     Returns None if the checkout has no restored refund without a reference. Rule restore.refund.
     """
@@ -149,7 +150,10 @@ def _write_refund(
 
 
 def with_failed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
-    """Annotate rows with `has_failed_refund`: whether a refund of the checkout in `checkout` has failed."""
+    """Add `has_failed_refund` to each row: whether a refund of the checkout has failed.
+
+    `checkout` is the field that contains the checkout's id.
+    """
     annotated: QuerySet[Any, Any] = rows.annotate(
         has_failed_refund=Exists(_failed_refunds(OuterRef(checkout)))
     )
@@ -159,7 +163,7 @@ def with_failed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, A
 def has_failed(checkout: Checkout) -> bool:
     """Return whether the last refund of the checkout has failed, so that the merchant has the money again.
 
-    If the row was read `with_failed`, no query is made.
+    If the row comes from a query with `with_failed`, there is no further query.
     """
     if checkout.status != Status.CAPTURED:
         return False
@@ -188,9 +192,9 @@ def _check_refundable(checkout: Checkout) -> None:
 
 
 def dispute_blocking_refund(checkout: Checkout, *, is_locked: bool = False) -> Dispute | None:
-    """Return the dispute that makes a refund impossible, or None.
+    """Return the dispute that prevents a refund, or None.
 
-    An open dispute makes it impossible. A lost dispute does so only if no card still bears an amount.
+    An open dispute prevents a refund. A lost dispute prevents it only if no card still bears an amount.
     """
     dispute = disputes.blocking_dispute(checkout.pk)
     if dispute is None or dispute.status == Dispute.Status.OPEN:

@@ -1,7 +1,7 @@
-"""Changes to mates' shares that follow from the order and from the outcomes of card operations.
+"""Changes to mates' shares after the order has changed or a card operation has ended.
 
-Pay links open and end with the order. Operations on mates' cards change the status of shares. Every function
-must be called with the checkout locked.
+Pay links open and end with the order. Operations on a mate's card change the status of the share. Every function must
+be called with the checkout locked.
 """
 
 from datetime import datetime
@@ -23,7 +23,7 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def open_links(checkout: Checkout, at: datetime) -> None:
-    """Open the links of a captured order, so that every mate can pay, and capture the pledges."""
+    """Open the links of a captured order, so that every mate can pay. Also capture the pledges."""
     if checkout.has_mates:
         ends_at = at + settings.PAY_LINK_LIFETIME
         checkout.payment_requests.update(expires_at=ends_at)
@@ -33,10 +33,9 @@ def open_links(checkout: Checkout, at: datetime) -> None:
 
 
 def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Plan the capture of a share's hold, or its release if it must not be captured.
+    """Plan the capture of a share's hold, or the release of a hold that must not be captured.
 
-    While the order is not captured, the hold becomes a pledge. If the card was not held, the share opens
-    again.
+    If the order is not captured yet, the hold becomes a pledge. If the money was not held, the share opens again.
     """
     share = _share_of(operation.payment)
     if operation.ended_at is None:
@@ -58,7 +57,7 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
 def is_void_a_fence(payment: Payment) -> bool:
     """Return whether a void of this mate's payment is a fence.
 
-    A fence is a void that is sent if a capture seems to have never arrived. It proves whether the capture
+    A fence is a void that is sent because a capture seems to have never arrived. The void proves whether the capture
     happened.
     """
     return _share_of(payment).status == ShareStatus.PAYING and _has_lost_capture(payment)
@@ -76,8 +75,8 @@ def _is_decided(payment: Payment) -> bool:
 def can_charge_mates(checkout: Checkout) -> bool:
     """Return whether mates' cards may still be charged for the order.
 
-    They cannot be charged if the order is not captured, if a dispute is open or lost, or if others refunded
-    some of it at the provider.
+    They cannot be charged if the order is not captured, if a dispute is open or lost, or if others refunded some of
+    the order at the provider.
     """
     if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk) is not None:
         return False
@@ -95,10 +94,10 @@ def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment
 
 
 def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Mark a captured share as paid and settle the order.
+    """Mark a captured share as paid, and settle the order.
 
-    If the capture failed, the hold is released and the share opens again. If the share was pledged, the lead
-    gets a message about the failure.
+    If the capture failed, the hold is released and the share opens again. If the share was pledged, a message about
+    the failure is queued for the lead.
     """
     share = _share_of(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
@@ -121,7 +120,7 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def _mark_not_taken(payment: Payment) -> None:
-    """Write that a mate's hold is released because it could not be captured, if no other reason is written."""
+    """If no other reason is stored, store that a mate's hold is released because it could not be captured."""
     Payment.objects.filter(pk=payment.pk, decline_reason="").update(decline_reason=pledges.NOT_TAKEN)
 
 
@@ -132,16 +131,16 @@ def _notify_if_all_paid(checkout: Checkout, now: datetime) -> None:
 
 
 def give_up_card(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Give up a mate's card: plan the release of its hold, and open the share again at once."""
+    """Give up a mate's card: plan the release of its hold, and open the share again without waiting for the release."""
     open_operations.abandon_payment(payment, now)
     release_payment(payment, now)
     reopen_share(checkout, _share_of(payment), now)
 
 
 def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Reopen a share once its hold is released.
+    """Reopen a share after its hold was released.
 
-    If a restore has lost the hold of a pledge, the pledge ends.
+    If a restore has lost the hold of a pledge, end the pledge.
     """
     if operation.state == State.SUCCEEDED:
         share = _share_of(operation.payment)
@@ -153,7 +152,7 @@ def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None
 
 
 def mark_refunded(payment: Payment, now: datetime) -> None:
-    """Mark the share that this payment paid as refunded, because the mate's card got its refund."""
+    """Mark a share as refunded, because the refund of this payment has reached the mate's card."""
     share = PaymentRequest.objects.filter(payment=payment, status__in=SHARE_PAID).first()
     if share is not None:
         share.move(ShareStatus.REFUNDED, ended_at=now)
@@ -162,8 +161,8 @@ def mark_refunded(payment: Payment, now: datetime) -> None:
 def reopen_share(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
     """Reopen a share that no card is paying any more, or cancel it if the order's links have ended.
 
-    The links end if the order ends, if a dispute is lost, or if others refund the order at the provider.
-    Rules dispute.lost, sync.links.
+    The links have ended if the order has ended, if a dispute was lost, or if others refunded the order at the
+    provider. Rules dispute.lost, sync.links.
     """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
@@ -179,9 +178,9 @@ def _have_links_ended(checkout: Checkout) -> bool:
 
 
 def resume_paying(share_uuid: UUID, now: datetime) -> None:
-    """Move a share to `paying`, because its payment was lost in a restore and is being written again.
+    """Move a share to `paying`, because its payment was lost in a restore and will be written again.
 
-    A share that is declined or cancelled in the restored database is opened first.
+    If the share is declined or cancelled in the restored database, it is opened first.
     """
     share = PaymentRequest.every.get(pk=share_uuid)
     if share.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
@@ -192,12 +191,12 @@ def resume_paying(share_uuid: UUID, now: datetime) -> None:
 
 
 def reopen_share_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Reopen the share of a payment, as `reopen_share` does."""
+    """Reopen the share to which a payment belongs, as `reopen_share` does."""
     reopen_share(checkout, _share_of(payment), now)
 
 
 def release_payment(payment: Payment, now: datetime) -> None:
-    """Plan a void of a payment, unless it already has a void that succeeded or can succeed."""
+    """Plan a void of a payment, unless the payment already has a void that succeeded or can still succeed."""
     if planning.plan_release([payment.pk], now=now):
         wakeup.wake_after_commit(FINISH_OPERATIONS)
 

@@ -1,10 +1,10 @@
-"""The states of a checkout and of a share, and the table of allowed moves (rule money.states)."""
+"""The statuses of a checkout and of a share, and the table of allowed moves (rule money.states)."""
 
 from django.db import models
 
 
 class Status(models.TextChoices):
-    """Status of a checkout. Only an unpaid checkout becomes `expired` (rule expiry.end)."""
+    """Status of a checkout. A checkout can become `expired` only if it is unpaid (rule expiry.end)."""
 
     CREATED = "created", "Not paid yet"
     AUTHORIZED = "authorized", "Held"
@@ -22,7 +22,7 @@ class VoidReason(models.TextChoices):
     AUTH_EXPIRED = "auth_expired", "Hold lapsed"
 
 
-# (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
+# For each move (from, to), the cause of the move. A database trigger allows exactly these moves.
 ALLOWED_MOVES: dict[tuple[Status, Status], str] = {
     (Status.CREATED, Status.AUTHORIZED): "the customer's card is held",
     (Status.CREATED, Status.VOIDED): "the merchant cancels before payment",
@@ -34,13 +34,13 @@ ALLOWED_MOVES: dict[tuple[Status, Status], str] = {
     (Status.REFUNDING, Status.CAPTURED): "the provider fails the refund",
 }
 
-# Statuses of a checkout whose money was captured.
+# A checkout has one of these statuses if its money was captured.
 PAID = (Status.CAPTURED, Status.REFUNDING, Status.REFUNDED)
 
-# For each of these statuses, the column with the time at which it ends.
+# For each status with a deadline, the column that contains the deadline.
 DEADLINES: dict[Status, str] = {Status.AUTHORIZED: "capture_before", Status.CREATED: "payable_until"}
 
-# The actions that the merchant may take in each status.
+# The actions that the merchant may take on a checkout, by status.
 ACTIONS: dict[Status, list[str]] = {
     Status.CREATED: ["cancel"],
     Status.AUTHORIZED: ["capture", "cancel"],
@@ -63,7 +63,7 @@ class ShareStatus(models.TextChoices):
     REFUNDED = "refunded", "Refunded"
 
 
-# (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
+# For each move (from, to), the cause of the move. A database trigger allows exactly these moves.
 ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.DRAFT, ShareStatus.OPEN): "the merchant captures, or the lead gets everyone in first",
     (ShareStatus.DRAFT, ShareStatus.CANCELLED): "the order ends without a capture",
@@ -86,13 +86,13 @@ ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.REFUNDED, ShareStatus.PAID): "the mate's dispute, which was lost, is won by an appeal",
 }
 
-# Statuses of a share that is not paid yet and that a mate is, or will be, asked to pay.
+# A share with one of these statuses is not paid yet, and a mate is or will be asked to pay it.
 SHARE_OUTSTANDING = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PLEDGED, ShareStatus.PAYING)
 
-# Statuses of an order that can have pledges.
+# An order can have pledges if it has one of these statuses.
 PLEDGEABLE = (Status.CREATED, Status.AUTHORIZED)
 
-# Statuses of a share that a mate's card has paid. A refunded share is not among them.
+# A share has one of these statuses if a mate's card has paid it and the payment was not refunded.
 SHARE_PAID = (ShareStatus.PAID, ShareStatus.REIMBURSED)
 
 

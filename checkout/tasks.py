@@ -1,6 +1,6 @@
-"""Celery tasks of checkouts: pumps, proofs and clean-ups.
+"""Celery tasks for checkouts: pumps, proofs and clean-ups.
 
-A pump is a task that processes all due rows, each in its own transaction.
+A pump is a task that processes all due rows, each row in its own transaction.
 """
 
 import contextlib
@@ -34,21 +34,21 @@ from payments.models import Operation
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
-# One second and a margin, so that this run waits until the next run has begun.
+# One second and a margin, so that a run waits until the next run has begun.
 TICK_SECONDS = 1.05
-# The number of seconds in each minute that an unfinished proof of all checkouts may use.
+# An unfinished proof of all checkouts may use this many seconds of each minute.
 PROVING_SECONDS = 40.0
-MIN_PAUSE = 0.05  # seconds between two batches, if holds end shortly after each other
+MIN_PAUSE = 0.05  # seconds between two batches, if holds end at almost the same time
 
 
 @shared_task
 def expire_due() -> None:
-    """Lapse held checkouts and expire unpaid ones whose deadline has passed.
+    """End the checkouts whose deadline has passed: held ones lapse, and unpaid ones expire.
 
-    First, it ends checkouts in batches. Then it ends those with a silent bank one by one. If a batch failed,
-    it ends all checkouts one by one. After that, it waits for each hold that ends within this tick, so that
-    the hold ends on time instead of up to a second late. The pledges of stopped merchants end too. Rules
-    lapse.void, expiry.end, pledge.ends.
+    The task first ends checkouts in batches. It then ends checkouts whose bank has not answered one by one. If a
+    batch failed, it ends all checkouts one by one. After that, it waits for each hold that ends within this tick.
+    Without this wait, such a hold would end up to a second late. The task also ends the pledges of stopped merchants.
+    Rules lapse.void, expiry.end, pledge.ends.
     """
     end = time.monotonic() + TICK_SECONDS
     for merchant_uuid, checkout_uuid in pledging.orders_of_stopped_merchants():
@@ -68,7 +68,7 @@ def expire_due() -> None:
 
 
 def _expire_all(status: Status, end: float) -> None:
-    """End checkouts in batches, until no more are due or the tick is over."""
+    """End checkouts in batches, until no deadline has passed or the tick is over."""
     while expiry.expire_due(status, BATCH) == BATCH and time.monotonic() < end:
         pass
 
@@ -76,7 +76,7 @@ def _expire_all(status: Status, end: float) -> None:
 def _one_by_one(status: Status, is_done: bool) -> QuerySet[Checkout]:
     """Return the checkouts to end one by one: those whose deadline has passed and that can end now.
 
-    With `is_done`, the batches have succeeded, so only checkouts with a silent bank are left.
+    If `is_done`, the batches have succeeded, and only checkouts whose bank has not answered are left.
     """
     open_on_it = open_operations.query_open_operation(OuterRef("pk"))
     rows = expiry.exclude_blocked(Checkout.objects.late(status)).only("pk", "merchant")
@@ -99,7 +99,7 @@ def end_links() -> None:
 def finish_operations() -> None:
     """Finish the due operations one by one, with one operation of each kind in turn.
 
-    The turns prevent a backlog of one kind from delaying the other kinds. Before each operation, another run
+    They take turns so that a backlog of one kind does not delay the other kinds. Before each operation, another run
     of this task is started, so that a slow call to the provider does not delay the other operations.
     """
     turns = [(kind, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items() for kind in kinds]
@@ -110,7 +110,7 @@ def finish_operations() -> None:
 def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
     """Finish the operation of this kind that has been due for the longest time.
 
-    Returns False if no operation is due, or if no slot is free.
+    Returns False if no operation of this kind is due, or if no slot is free.
     """
     with bulkhead.slot() as slot:
         deadline = Deadline.after(operations.PATIENCE)
@@ -150,7 +150,7 @@ def make_partitions() -> None:
 
 @shared_task
 def delete_old_calls() -> None:
-    """Delete the API calls that are older than settings.API_CALL_RETENTION, most of them by partition."""
+    """Delete the API calls that are older than settings.API_CALL_RETENTION. Most are deleted with their partition."""
     before = clock.now() - settings.API_CALL_RETENTION
     partitions.drop(CALLS, before)
     partitions.delete_default_rows(CALLS, before)
@@ -164,7 +164,7 @@ def prove_changed() -> None:
 
 @shared_task
 def prove_all() -> None:
-    """Begin a proof of all checkouts, or continue an unfinished one, and call `prove_on`."""
+    """Begin a proof of all checkouts, or continue an unfinished one. Then call `prove_on`."""
     with contextlib.suppress(proof_runs.ProofRunning):
         proof_runs.begin_run(is_scheduled=True)
     prove_on()
@@ -174,7 +174,7 @@ def prove_all() -> None:
 def prove_on() -> None:
     """Continue an unfinished proof of all checkouts for PROVING_SECONDS, and report each breach at once.
 
-    It runs each minute. If a worker stops, little work is lost, and any other worker continues the proof.
+    This runs every minute. If a worker stops, only a little work is lost, and any other worker continues the proof.
     """
     end = time.monotonic() + PROVING_SECONDS
     run = proof_runs.scheduled_run()
@@ -185,10 +185,10 @@ def prove_on() -> None:
 
 
 def _try_on(verb: Callable[..., object], row: object, *more: object, ids: Sequence[UUID] = ()) -> bool:
-    """Call `verb` with a row; return whether it succeeded.
+    """Call `verb` with a row; return whether the call succeeded.
 
-    An exception is logged, so that the task continues with other rows. `ids` are the ids of the merchant and
-    the checkout, which are added to all log lines.
+    If the call raises an exception, it is logged, so that the task continues with the other rows. `ids` are the ids
+    of the merchant and the checkout, which are added to all log lines.
     """
     liveness.record_sign()
     facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), ids, strict=False)}

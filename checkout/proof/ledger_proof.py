@@ -1,4 +1,4 @@
-"""Proof of the ledger: find every checkout whose recorded money does not agree with its status.
+"""The ledger proof: finds every checkout whose recorded money does not agree with its status.
 
 Rule money.proof.
 """
@@ -23,10 +23,10 @@ from webhooks import retention
 
 
 class Breach(NamedTuple):
-    """A breach of an invariant. Its kind identifies the invariant.
+    """A breach of an invariant. The kind identifies the invariant.
 
-    The subject is the checkout, or the merchant whose sums are wrong. For an orphan row (references.py), the
-    subject is the missing id, the row's id, or the id of the row's event.
+    The subject is the checkout, or the merchant whose sums are wrong. For an orphan row (references.py), the subject
+    is the missing id, the row's id, or the id of the event to which the row belongs.
     """
 
     subject: UUID
@@ -35,9 +35,9 @@ class Breach(NamedTuple):
 
 
 class IdRange(NamedTuple):
-    """A range of checkout ids, including both ends.
+    """A range of checkout ids. Both ends are included.
 
-    A checkout with the id `first` or `last` need not exist. Such an id comes from a posting or a payment.
+    There might be no checkout with the id `first` or `last`, because these ids can come from a posting or a payment.
     """
 
     first: UUID
@@ -52,8 +52,8 @@ _CHUNK = 2000
 def find_breaches(since: datetime | None = None) -> list[Breach]:
     """Return every breach of every invariant. An empty list proves the ledger.
 
-    With `since`, it checks only checkouts whose row, postings or operations have changed since then, and the
-    references of rows that were created since then.
+    With `since`, only some checkouts and rows are checked: checkouts whose row, postings or operations have changed
+    since then, and the references of rows that were created since then.
     """
     if since is None:
         of_checkouts = [breach for span in id_ranges() for breach in find_breaches_in_range(span)]
@@ -61,7 +61,7 @@ def find_breaches(since: datetime | None = None) -> list[Breach]:
     with transaction.atomic(durable=True):
         _set_up_proof()
         changed, of_rows = sorted(_changed_checkouts(since)), _orphan_breaches(clock.first_id(since), LAST)
-    # Each chunk has its own transaction, because a long transaction would delay merchants' event feeds.
+    # Each chunk has its own transaction, because a long transaction would delay the merchants' event feeds.
     chunks = batches.chunks(changed, _CHUNK)
     return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
 
@@ -69,7 +69,7 @@ def find_breaches(since: datetime | None = None) -> list[Breach]:
 def id_ranges(first: UUID = FIRST) -> Iterator[IdRange]:
     """Yield consecutive ranges of checkout ids, from `first` to the last possible id.
 
-    The end of each range is read from the database when the caller reaches that range.
+    The end of a range is read from the database only when the caller requests that range.
     """
     while True:
         last: UUID | None = queries.value(
@@ -82,12 +82,11 @@ def id_ranges(first: UUID = FIRST) -> Iterator[IdRange]:
 
 
 def next_id(uuid: UUID) -> UUID:
-    """Return the next id."""
     return UUID(int=uuid.int + 1)
 
 
 def find_breaches_in_range(span: IdRange) -> list[Breach]:
-    """Return the breaches of the checkouts and references in a range of ids."""
+    """Return the breaches for the checkouts and references in a range of ids."""
     with transaction.atomic(savepoint=True):
         _set_up_proof()
         return _orphan_breaches(*span) + _find_with(statements.BREACHES_OF_RANGE, **span._asdict())
@@ -107,7 +106,7 @@ def ledger_months(first: date | None = None) -> Iterator[date]:
 
 
 def breaches_of_sums(month: date) -> list[Breach]:
-    """Return a breach for each merchant whose sums of this month differ from the postings.
+    """Return a breach for each merchant whose sums for this month differ from the postings.
 
     Rule money.sums.
     """
@@ -117,7 +116,7 @@ def breaches_of_sums(month: date) -> list[Breach]:
 
 
 def report_breaches_since(since: datetime) -> int:
-    """Check everything that has changed since this time. Report each breach and return their number."""
+    """Check everything that has changed since this time. Report each breach, and return the number of breaches."""
     return len(report_breaches(find_breaches(since)))
 
 
@@ -141,7 +140,7 @@ def count_in_range(span: IdRange) -> tuple[int, int]:
 
 
 def count_changed(since: datetime) -> tuple[int, int]:
-    """Return how many checkouts have changed since this time, and how many postings they have in total."""
+    """Return how many checkouts have changed since this time, and how many postings they have together."""
     with transaction.atomic(durable=True):
         _set_up_proof()
         changed = _changed_checkouts(since)
@@ -154,11 +153,10 @@ def _set_up_proof() -> None:
 
 
 def _breaches_of(these: list[UUID]) -> list[Breach]:
-    """Return the breaches of these checkouts. Their ids must be sorted.
+    """Return the breaches for these checkouts. Their ids must be sorted.
 
-    Checkouts that changed recently usually have ids next to each other. If the range of these ids has fewer
-    than twice as many checkouts, the whole range is queried, which costs a third as much as a query by single
-    ids.
+    Checkouts that changed recently usually have ids next to each other. If fewer than twice as many checkouts have
+    ids in this range, the whole range is queried, because that costs a third as much as a query for single ids.
     """
     span = IdRange(these[0], these[-1])
     with transaction.atomic(durable=True):
@@ -171,7 +169,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
 
 
 def _find_with(query: str, **parameters: Any) -> list[Breach]:
-    # Events of checkouts that were created earlier might have been deleted.
+    # The events about older checkouts might have been deleted.
     parameters["reported_since"] = retention.events_kept_since()
     return [
         breach

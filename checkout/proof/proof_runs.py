@@ -1,9 +1,9 @@
-"""Proof of all checkouts, range by range. It can stop at any time and continue later.
+"""Proof of all checkouts, range by range. It can be stopped at any time and continued later.
 
-Each step proves a range of checkouts, or a month of the ledger's sums, in its own transaction. The same
-transaction records the next step in the run's row, so that a continued run does not prove any part twice. If
-a checkout is created or changes after its range was proved, the hourly proof of changes covers it. Only the
-breaches of one step are in memory at a time. Rule money.proof.
+Each step proves a range of checkouts, or one month of the ledger's sums, in its own transaction. The same transaction
+records the next step in the row of the run, so a continued run does not prove a part twice. If a checkout is created
+or changes after its range was proved, the hourly proof of changes checks it. Only the breaches of the current step
+are in memory. Rule money.proof.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from checkout.proof.ledger_proof import Breach
 from config.lib import clock
 from payments.closed_days import sums
 
-# If an unfinished run began longer ago than this, a new run begins instead.
+# If an unfinished run is older than this, a new run begins instead.
 ABANDONED_AFTER = timedelta(days=7)
 
 
@@ -27,17 +27,17 @@ class ProofRunning(Exception):
 
 
 class Step(NamedTuple):
-    """The run after a step, and the breaches that the step found and reported."""
+    """The run after a step, and the breaches that this step found and reported."""
 
     run: ProofRun
     breaches: list[Breach]
 
 
 def begin_run(*, is_scheduled: bool = False, restart: bool = False) -> ProofRun:
-    """Return the unfinished run to continue, or a new run if no unfinished run began in the last week.
+    """Return the unfinished run to continue, or a new run if there is no unfinished run from the last week.
 
-    With `restart`, an unfinished run is deleted and a new one begins. With `is_scheduled`, workers continue the
-    run automatically. A run that is already scheduled stays scheduled. Raises Busy.
+    With `restart`, an unfinished run is deleted and a new one begins. With `is_scheduled`, workers continue the run
+    automatically. A run that is already scheduled stays scheduled. Raises ProofRunning.
     """
     with transaction.atomic(durable=True):
         now = clock.now()
@@ -53,12 +53,12 @@ def begin_run(*, is_scheduled: bool = False, restart: bool = False) -> ProofRun:
 
 
 def scheduled_run() -> ProofRun | None:
-    """Return the unfinished run that workers have to continue, or None."""
+    """Return the unfinished run that the workers must continue, or None."""
     return ProofRun.objects.filter(ended_at=None, is_scheduled=True).first()
 
 
 def run_steps(run: ProofRun) -> Iterator[Step]:
-    """Prove step after step until the run has ended, and yield each step. Raises Busy."""
+    """Prove one step after another until the run has ended, and yield each step. Raises ProofRunning."""
     while run.ended_at is None:
         with transaction.atomic(durable=True):
             found = (
@@ -72,7 +72,7 @@ def run_steps(run: ProofRun) -> Iterator[Step]:
 
 
 def _prove_step(run: ProofRun) -> list[Breach]:
-    """Prove the next range, or the next month if all ranges are proved. Report and count the breaches."""
+    """Prove the next range, or the next month after the last range. Report and count the breaches."""
     found = _prove_range(run) if run.next_uuid is not None else _prove_month(run)
     run.breach_count += len(found)
     run.save()

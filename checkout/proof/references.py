@@ -1,7 +1,7 @@
 """References that no foreign key enforces, and the orphan rows that break them (rule money.proof).
 
-There is no foreign key, because it would cross partitions, or would lock the referenced row. A row and the
-row that it refers to are created at about the same time. A proof of new rows therefore reads no old rows.
+A foreign key is not possible there, because it would cross partitions, or it would lock the referenced row. A row and
+the row that it refers to are created at about the same time, so a proof of new rows does not read old rows.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from config.lib.database import queries
 
 
 class OrphanRow(NamedTuple):
-    """A row that breaks a reference. `subject` is the missing id, the row's id, or the id of its event."""
+    """A row with a broken reference. `subject` is the missing id, the row's id, or the id of the row's event."""
 
     subject: UUID
     merchant_uuid: UUID | None
@@ -23,9 +23,9 @@ class OrphanRow(NamedTuple):
 
 
 def find_orphan_rows(first: UUID, last: UUID) -> Iterator[OrphanRow]:
-    """Yield the orphan rows with ids in this range.
+    """Yield the orphan rows whose ids are in this range.
 
-    The referenced rows are searched only among ids of about the same time.
+    The row that an orphan row should refer to is searched only among ids from about the same time.
     """
     within = {"first": first, "last": last}
     within |= {"earliest": clock.first_id_of_same_time(first), "latest": clock.last_id_of_same_time(last)}

@@ -1,4 +1,4 @@
-"""The SQL of the proof: the invariants of the money of each checkout, and references without foreign keys.
+"""SQL statements of the proof: invariants for the money of each checkout, and references without a foreign key.
 
 Rules money.proof, money.nothing_held.
 """
@@ -10,7 +10,7 @@ from payments.discrepancies.definitions import DiscrepancyKind
 
 
 class Invariant(NamedTuple):
-    """An invariant. The query returns the checkouts that break it. A breach is reported as this kind."""
+    """An invariant. The query returns the checkouts that break it. They are reported as breaches of this kind."""
 
     kind: DiscrepancyKind
     sql: str
@@ -19,14 +19,14 @@ class Invariant(NamedTuple):
 class Reference(NamedTuple):
     """A reference without a foreign key.
 
-    The query returns the subject and the merchant of each orphan row. They are reported as this kind.
+    The query returns the subject and the merchant of each orphan row. The rows are reported as breaches of this kind.
     """
 
     kind: DiscrepancyKind
     sql: str
 
 
-# For each card: the amount that it bears (movements and bookings), and the amount that disputes took.
+# For each card: the amount that it bears according to movements and bookings, and the amount that disputes took.
 _CARDS = """
         SELECT p.checkout_uuid, p.id AS payment_id,
             sum(m.amount) - coalesce((SELECT sum(b.amount) FROM payments_booking b
@@ -36,8 +36,8 @@ _CARDS = """
         GROUP BY p.checkout_uuid, p.id"""
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
-# True if no refund of the card and no report about it are open. An amount that the card still bears is then
-# unexplained.
+# True if the card has no open refund, and no open report about a refund. If the card still bears an amount, it is
+# then unexplained.
 _UNEXPLAINED = """NOT EXISTS (
             SELECT 1 FROM payments_operation o
             WHERE o.payment_id = [payment] AND o.kind = 'refund' AND o.ended_at IS NULL)
@@ -49,9 +49,9 @@ _UNEXPLAINED = """NOT EXISTS (
             WHERE o.payment_id = [payment] AND d.closed_at IS NULL
               AND d.kind IN ('refund_returned', 'outside_refund_failed'))"""
 
-# Rule money.proof. Each query returns the ids of the checkouts that break its invariant. The ids come
-# directly from a column of a table, and a query with GROUP BY groups by this column. If an outer query then
-# adds a condition on the ids, PostgreSQL can use the indexes of the tables.
+# Rule money.proof. Each query returns the ids of the checkouts that break its invariant. The ids come directly from a
+# table column, and a query with GROUP BY groups by this column. If an outer query then restricts the ids, PostgreSQL
+# can use the table indexes.
 INVARIANTS = (
     Invariant(
         kinds.LEDGER_UNBALANCED,
@@ -90,8 +90,8 @@ INVARIANTS = (
     ),
     Invariant(
         kinds.LEDGER_LATE_CAPTURE,
-        # The margin is eight seconds, because the clocks of two machines can differ. Captures with several
-        # attempts are not checked: the pump sent them again, so their outcome was unknown for a while.
+        # The margin is eight seconds, because the clocks of two machines can differ. A capture with several attempts
+        # is not checked, because its outcome was unknown for a while and the pump sent it again.
         """
         SELECT c.id FROM checkout_checkout c
         JOIN payments_operation o ON o.payment_id = c.payment_id
@@ -129,8 +129,8 @@ INVARIANTS = (
     ),
     Invariant(
         kinds.LEDGER_CARD_GOT_TOO_MUCH,
-        # Refunds that others made do not count, because an operator can have settled the same amount outside before
-        # them. `settle` reports such an excess.
+        # Refunds that others made are not counted, because an operator might have already settled the same amount
+        # outside. `settle` reports such an excess.
         f"""
         SELECT card.checkout_uuid FROM ({_CARDS}) card
         WHERE card.borne + card.disputed < 0 AND card.borne + card.disputed < (
@@ -356,9 +356,9 @@ REFERENCES = (
     ),
 )
 
-# The proof can take longer than the statement timeout of a request, 15 s. It reads few rows of large tables
-# by index. PostgreSQL does not expect that many of these rows are next to each other. Without these settings
-# it would read whole tables with parallel workers, which costs more.
+# The proof can take longer than 15 s, the statement timeout for a request. It reads only a few rows of large tables
+# by index. PostgreSQL does not know that many of these rows are next to each other. Without these settings, it would
+# read whole tables with parallel workers, which costs more.
 SET_UP_PROOF = """
 SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_workers_per_gather', '0', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),

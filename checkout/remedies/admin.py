@@ -1,6 +1,6 @@
 """Admin actions with which operators resolve stuck card operations and bookings.
 
-Each action first queries the provider. Afterwards, it checks the checkout's ledger. Rules operator.once,
+Each action queries the provider first, and checks the ledger of the checkout afterwards. Rules operator.once,
 operator.proof.
 """
 
@@ -49,7 +49,7 @@ def _send_texts(operation: Operation) -> dict[str, Any]:
 
 
 def _sending_warning(operation: Operation) -> str:
-    """Return a warning that the operation might not be sent, or that it might be refused again."""
+    """Return a warning that the operation will perhaps not be sent, or that the provider might refuse it again."""
     if operation.ended_at is None:
         return "It is sent only if the provider says that it failed or never arrived."
     if reasons.reason_text(operation.reason) == reasons.CLOSED_TEXT:
@@ -91,7 +91,7 @@ GIVE_UP = confirmation.Question(
 )
 BUSY = "A card operation is open. Try again in a moment."
 RESTORED_TEXT = "the database was restored. Repair it first (manage.py reconcile --repair)."
-# A remedy takes the key of the row and the cause. It returns the checkout's uuid.
+# The arguments of a remedy are the row's key and the cause. It returns the checkout's uuid.
 RemedyFunction = Callable[..., UUID]
 
 
@@ -100,7 +100,7 @@ def _provider_answer(operation: Operation) -> str:
 
 
 class RemediesMixin:
-    """Mixin that checks who may run a remedy, runs it, and logs and shows the result."""
+    """Mixin for admin pages with remedies. It checks who may run a remedy, runs it, and logs and shows the result."""
 
     def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("payments.change_operation"))
@@ -108,9 +108,9 @@ class RemediesMixin:
     def remedy(
         self: Any, request: HttpRequest, rows: QuerySet[Any], run: RemedyFunction, *, success_text: str
     ) -> None:
-        """Run a remedy on the selected row, log it, and show its result and the state of the ledger.
+        """Run a remedy on the selected row and log it. Show its result and whether the ledger is correct.
 
-        `success_text` is the sentence that is shown and logged after success.
+        `success_text` is the sentence that is shown and logged after a success.
         """
         row = rows.get()
         try:
@@ -137,7 +137,7 @@ class RemediesMixin:
 
 
 class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
-    """Admin of operations, with the remedies for stuck operations."""
+    """Admin pages for operations, with the remedies for stuck operations."""
 
     actions = ("settle_outside", "send_again", "give_up")
     short_names = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
@@ -181,7 +181,7 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
 
 
 class RemediedBookingAdmin(RemediesMixin, BookingAdmin):
-    """Admin of bookings, with the action that reverses the booking of a refund settled outside."""
+    """Admin pages for bookings, with an action that reverses a booking of a refund that was settled outside."""
 
     actions = ("take_back",)
 
@@ -201,7 +201,7 @@ class RemediedBookingAdmin(RemediesMixin, BookingAdmin):
 
 
 class SearchableDiscrepancyAdmin(DiscrepancyAdmin):
-    """Admin of discrepancies. Operators can also search for them by the id of an order."""
+    """Admin pages for discrepancies. Operators can also search for a discrepancy by the id of an order."""
 
     words = ("order", *DiscrepancyAdmin.words)
 

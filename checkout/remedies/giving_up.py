@@ -1,4 +1,4 @@
-"""Remedy that gives up an authorization or a capture with an unknown outcome.
+"""Remedy that gives up an authorization or a capture whose outcome is unknown.
 
 The order then continues as if the operation had never been sent.
 """
@@ -22,15 +22,15 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
-# No authorization is sent later than MAX_PAYER_WAIT after its creation, and the last call lasts only seconds.
+# An authorization is sent at most MAX_PAYER_WAIT after its creation, and the last call takes only seconds.
 CALLS_END_AFTER = operation_queue.MAX_PAYER_WAIT + timedelta(minutes=1)
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """End an authorization or a capture with an unknown outcome as failed.
 
-    This is allowed if the provider vouches that the operation never arrived. Otherwise, an authorization is
-    given up only if the service sends a void of it and the void succeeds. Returns the checkout's uuid. Raises
+    This is allowed if the provider vouches that the operation never arrived. Otherwise, only an authorization can be
+    given up, and only if the service sends a void of it and the void succeeds. Returns the checkout's uuid. Raises
     NotAllowed.
     """
     queried = operations.read_operation(operation_uuid)
@@ -71,7 +71,7 @@ def _check_allowed(operation: Operation) -> None:
 def _release_hold(queried: Operation, outcome: Outcome, cause: Cause) -> Operation:
     """Send a void of the hold that an authorization might have made, and return the void.
 
-    Raises NotAllowed unless the void succeeds.
+    Raises NotAllowed if the void does not succeed.
     """
     refusal = NotAllowed(
         f"{status_check.describe_answer(outcome)} The operation can be given up only if a void succeeds, or "
@@ -86,10 +86,10 @@ def _release_hold(queried: Operation, outcome: Outcome, cause: Cause) -> Operati
 
 
 def _plan_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
-    """Give up the card of an authorization with an unknown outcome, and plan a void of its payment.
+    """Plan a void of an authorization with an unknown outcome, and give up its card.
 
-    Returns the planned void. If the provider refuses the void now, it stays planned, and the pump sends it
-    again later. Raises NotAllowed.
+    Returns the planned void. If the provider refuses the void now, it stays planned, and the pump sends it again
+    later. Raises NotAllowed.
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()

@@ -1,6 +1,6 @@
-"""Look-up of an operation with an unknown outcome, run at once when an operator requests it.
+"""Remedy that looks up an operation with an unknown outcome as soon as an operator requests it.
 
-It does the same as the pump does when the operation is due.
+The pump does the same when the operation is due.
 """
 
 from uuid import UUID
@@ -15,11 +15,11 @@ from payments.models import Operation
 
 
 def look_up_now(operation_uuid: UUID) -> Operation:
-    """Find out and record the unknown outcome of an operation; return the operation.
+    """Find out and record the outcome of an operation whose outcome is unknown; return the operation.
 
-    Raises NotAllowed if the outcome is already known, or if another process is handling the operation now.
-    Raises Operation.DoesNotExist. Raises restore_guard.ServiceClosed before the provider is called. A restored
-    database might have only the old key of a refund that was paid under a new key.
+    Raises NotAllowed if the outcome is already known, or if another process is handling the operation now. Raises
+    Operation.DoesNotExist. In a restored database, raises restore_guard.ServiceClosed before the provider is called,
+    because the database might have only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()
     operation = operations.read_operation(operation_uuid)

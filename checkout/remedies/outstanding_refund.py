@@ -1,4 +1,4 @@
-"""Reads the amount that is still owed for a failed or returned refund, under the order's lock."""
+"""Functions that find the amount that is still owed for a failed or returned refund, with the order locked."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,8 +26,8 @@ WHOLE_REFUND_FAILED = (
 class AmountDue:
     """The amount that a card is owed for one part of a refund, in minor units.
 
-    `resends` is the returned refund, or None if the refund failed. `planned` are the attempts that were
-    planned but not sent yet.
+    `resends` is the returned refund, or None if the refund failed. `planned` are the attempts that are planned but
+    were not sent yet.
     """
 
     amount: int
@@ -50,7 +50,7 @@ def check_refused(refund: Operation) -> None:
 def was_returned(refund: Operation) -> bool:
     """Return whether the operation is a settled refund that was returned later.
 
-    If the row was read `with_refund_facts`, no query is made.
+    If the row comes from a query with `with_refund_facts`, there is no further query.
     """
     if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
         return False
@@ -60,10 +60,10 @@ def was_returned(refund: Operation) -> bool:
 
 
 def has_failed_as_a_whole(refund: Operation) -> bool:
-    """Return whether the operation is a part of a refund that failed because no part reached a card.
+    """Return whether the operation is a part of a refund that failed because no part of it reached a card.
 
-    The order is captured again, and no card is owed an amount. If the row was read `with_refund_facts`, no
-    query is made. Rule refund.failed.
+    The order is then captured again, and cards are not owed an amount. If the row comes from a query with
+    `with_refund_facts`, there is no further query. Rule refund.failed.
     """
     if refund.refund_uuid is None:
         return False
@@ -76,7 +76,7 @@ def _failed_refunds() -> QuerySet[Refund]:
 
 
 def with_refund_facts(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
-    """Add to each operation whether it was returned later, and whether its whole refund failed."""
+    """Add two facts to each operation: whether it was returned later, and whether its whole refund failed."""
     returns = Movement.objects.filter(operation=OuterRef("pk"), kind=Movement.Kind.REFUND_RETURNED)
     failed = _failed_refunds().filter(pk=OuterRef("refund_uuid"))
     return rows.annotate(has_return=Exists(returns), has_failed_refund=Exists(failed))
@@ -93,7 +93,7 @@ def check_not_disputed(checkout: Checkout) -> None:
 def find_amount_due(checkout: Checkout, refund: Operation, now: datetime) -> AmountDue:
     """Return the amount that the card is owed for a refund.
 
-    Raises NotAllowed with the reason if no amount can be sent. Must be called with the checkout locked.
+    If no amount can be sent, raises NotAllowed with the reason. Must be called with the checkout locked.
     """
     check_refused(refund)
     check_not_disputed(checkout)

@@ -1,4 +1,4 @@
-"""Sentences for the reason codes with which a provider refuses an operation."""
+"""Sentences for operators that explain a provider's reason codes for refusals."""
 
 CLOSED_TEXT = "The card’s account is closed."
 TEXT_BY_REASON = {
@@ -12,7 +12,7 @@ TEXT_BY_REASON = {
 
 
 def reason_text(reason: str | None) -> str:
-    """Return a provider's reason code as a sentence, or "" for a missing code or a code without a meaning."""
+    """Return the sentence for a provider's reason code, or "" if there is no code or no sentence for it."""
     if not reason or reason in TEXT_BY_REASON:
         return TEXT_BY_REASON[reason] if reason else ""
     return reason.replace("_", " ").capitalize() + "."

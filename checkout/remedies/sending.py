@@ -23,10 +23,9 @@ RELEASED_STATUSES = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Sta
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     """Plan a refund or a void again, due now, if the provider reports that it failed or never arrived.
 
-    An operation that the provider refused gets a new key. An operation that never arrived keeps its key for
-    as long as the provider remembers the key. A refund that never arrived gets a new key only when the
-    provider can no longer carry out a call under the old key. Returns the checkout's uuid. Raises NotAllowed.
-    Rule doubt.old_key.
+    An operation that the provider refused gets a new key. If it never arrived, it keeps its key while the provider
+    remembers the key. A refund that never arrived gets a new key only when the provider can no longer carry out a
+    call under the old key. Returns the checkout's uuid. Raises NotAllowed. Rule doubt.old_key.
     """
     queried = operations.read_operation(operation_uuid)
     _check_allowed(queried)
@@ -52,8 +51,8 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
 def _is_refused_at_provider(queried: Operation) -> bool:
     """Ask the provider about the operation; return whether the provider refused it.
 
-    The refusal of an operation that has not ended is recorded. Returns False if the provider vouches that the
-    operation never arrived. Raises NotAllowed for any other answer.
+    If the operation has not ended, its refusal is recorded. Returns False if the provider vouches that the operation
+    never arrived. Raises NotAllowed for any other answer.
     """
     status_check.sync(queried.payment_id)
     outcome = status_check.look_up(queried)
@@ -77,7 +76,7 @@ def _check_allowed(operation: Operation) -> None:
 
 
 def _plan_refund(due: AmountDue, cause: Cause, now: datetime) -> None:
-    """Plan a refund of the amount owed, due now, and withdraw the attempts that were planned for later."""
+    """Plan a refund of the amount owed that is due now, and withdraw the attempts that were planned for later."""
     due.withdraw_planned(now)
     details = OperationDetails(
         due.amount,
@@ -90,7 +89,7 @@ def _plan_refund(due: AmountDue, cause: Cause, now: datetime) -> None:
 
 
 def _plan_void(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -> None:
-    """Plan a refused void again, due now. If a void is planned already, make it due now."""
+    """Plan a refused void again, due now. If a void is already planned, make it due now."""
     if void.payment.status in RELEASED_STATUSES:
         raise NotAllowed(f"Nothing is held any more: the payment is {void.payment.status}.")
     if outcomes.is_fence(checkout, void):
@@ -105,7 +104,7 @@ def _plan_void(checkout: Checkout, void: Operation, cause: Cause, now: datetime)
 def _make_due(checkout: Checkout, operation: Operation, queried: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now.
 
-    It keeps its key if the key can still be sent. Otherwise it gets a new key, unless it is a refund of a
+    It keeps its key if it can still be sent under this key. Otherwise it gets a new key, unless it is a refund of a
     disputed order.
     """
     if operation.lease_token != queried.lease_token or operation.attempts != queried.attempts:
@@ -122,7 +121,7 @@ def _make_due(checkout: Checkout, operation: Operation, queried: Operation, now:
 def _check_new_key(operation: Operation) -> None:
     """Raise NotAllowed if a call under a new key could refund the money twice.
 
-    This is the case while the provider could still carry out a call under the current key.
+    This is possible while the provider could still carry out a call under the current key.
     """
     ended_at = planning.calls_end_at(operation)
     if ended_at is not None and not operation_recovery.may_get_new_key(operation):

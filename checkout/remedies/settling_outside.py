@@ -1,6 +1,6 @@
-"""Remedies that book a refund as settled outside the service, and that reverse such a booking.
+"""Remedies that book a refund as settled outside the service, or reverse such a booking.
 
-An operator uses them if the card can no longer take the refund and the payer got the money in another way.
+An operator uses them if the card can no longer take the refund and the payer has got the money in another way.
 """
 
 from uuid import UUID
@@ -21,8 +21,8 @@ from payments.provider import CARD_CANNOT_TAKE_IT
 def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """Book that the payer got the amount of a failed or returned refund in another way, and settle the order.
 
-    This is allowed only if the provider reports that the card cannot take the refund. Returns the checkout's
-    uuid. Raises NotAllowed.
+    This is allowed only if the provider reports that the card could not take the refund. Returns the checkout's uuid.
+    Raises NotAllowed.
     """
     operation = operations.read_operation(operation_uuid)
     outstanding_refund.check_refused(operation)

@@ -1,4 +1,4 @@
-"""First step of every remedy: query the provider, whose answer decides whether the remedy is allowed.
+"""First step of every remedy: it queries the provider, and the answer decides whether the remedy is allowed.
 
 Rule operator.asks_first.
 """
@@ -25,11 +25,11 @@ VERDICT_TEXTS = {
 
 
 class NotAllowed(Exception):
-    """The remedy is not allowed and changes no row. The message gives the operator the reason."""
+    """The remedy is not allowed, and it has not changed any row. The message gives the operator the reason."""
 
 
 def sync(payment_uuid: UUID) -> None:
-    """Read the provider's books of a payment, and record what our database lacks.
+    """Read what the provider's books contain about a payment, and record what our database lacks.
 
     Every remedy that moves money calls this first. Raises NotAllowed if the provider does not answer.
     """
@@ -40,7 +40,7 @@ def sync(payment_uuid: UUID) -> None:
 
 
 def look_up(operation: Operation) -> Outcome:
-    """Ask the provider for the outcome of an operation. Must be called with no transaction open."""
+    """Ask the provider for the outcome of an operation. Must be called while no transaction is open."""
     if operation.kind == Kind.CAPTURE:
         return operations.look_up_capture(operation)
     return operations.look_up(operation)
@@ -52,7 +52,7 @@ def is_vouched_absent(outcome: Outcome) -> bool:
 
 
 def describe_answer(outcome: Outcome) -> str:
-    """Return the provider's answer in words for an operator."""
+    """Return a sentence for an operator about the provider's answer."""
     if is_vouched_absent(outcome):
         return "The provider vouches that the operation never arrived."
     known = reasons.TEXT_BY_REASON.get(outcome.reason or "", "")

@@ -1,6 +1,6 @@
-"""Rebuilds payments that a restore has lost, with the ids that the provider has stored.
+"""Writes payments again that a restore has lost, with the ids that the provider has stored.
 
-`sync` later records the money that was moved on them.
+Later, `sync` records the movements of their money.
 """
 
 from datetime import datetime
@@ -18,11 +18,10 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def write_payment(record: PaymentRecord) -> bool:
-    """Write a lost payment of an order or a share again. Return False if it does not match the order.
+    """Write a lost payment for an order or a share again. Return False if it does not match the order.
 
-    The merchant, the account at the provider, the amount and the currency must match. If the order or share
-    already has a current card, the payment is written as given up, because only the books show later which
-    card was captured.
+    The merchant, the account at the provider, the amount and the currency must match. If the order or share already
+    has a current card, the payment is written as given up, because only later the books show which card was captured.
     """
     checkout_uuid = _checkout_of(record.subject)
     if checkout_uuid is None:
@@ -43,10 +42,10 @@ def write_payment(record: PaymentRecord) -> bool:
 
 
 def _restore_amount(checkout: Checkout, share: PaymentRequest, amount: int) -> None:
-    """Write the amount that an unpaid share had before the restore, if it fits the order.
+    """Write the amount that an unpaid share had before the restore, if this amount fits the order.
 
-    The lead and the mates can change the amount of an unpaid share, and the restore can have lost the change.
-    If the share had units of the order's lines, it is not known which units the amount pays for.
+    The lead and the mates can change the amount of an unpaid share, and the restore might have lost such a change. If
+    the share had units of the order lines, it is not known for which units the amount pays.
     """
     others = PaymentRequest.objects.filter(checkout=checkout).exclude(pk=share.pk)
     available = checkout.amount - sum(others.values_list("amount", flat=True))
@@ -66,7 +65,7 @@ def _checkout_of(subject: UUID | None) -> UUID | None:
 def _accounts_of(merchant: Merchant) -> set[str]:
     """Return the current and former accounts of a merchant at the provider.
 
-    A payment in any other account is not trusted, because that account's owner can write any ids into it.
+    A payment in any other account is not trusted, because the owner of that account can add any ids to the payment.
     """
     former = FormerAccount.objects.filter(merchant=merchant).values_list("provider_account", flat=True)
     return {merchant.provider_account, *former}
@@ -97,8 +96,8 @@ def _write_payment(
 def end_replaced_refunds(payment_uuid: UUID) -> int:
     """End each open refund that was sent under a new key after the backup; return how many were ended.
 
-    If the old key were sent again, the money would be refunded twice. A refund is ended only if the provider
-    vouches that the call under the old key never arrived.
+    The database has only the old key. If it were sent again, the money would be refunded twice. A refund is ended
+    only if the provider vouches that the call under the old key never arrived.
     """
     count = 0
     rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state__in=Operation.OPEN)

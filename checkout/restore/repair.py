@@ -1,9 +1,9 @@
-"""Repair of a restored database: record again what the provider has moved since the backup was made.
+"""Repair of a restored database: it records again what the provider has moved since the backup was made.
 
-The service is closed until the repair has ended (payments/restore_guard.py). A repair that was stopped can be
-run again, and it keeps what it has written. The database does not show which calls were sent after the
-backup. Therefore each open operation counts as last sent at the time of the repair (rule doubt.old_key).
-Rules restore.repair, restore.unknown_orders, restore.open.
+The service is closed until the repair has ended (payments/restore_guard.py). A repair that was stopped can be run
+again, and the rows that it has written are kept. The database does not show which calls were sent after the backup.
+For each open operation, the repair therefore assumes that it was last sent at the time of the repair (rule
+doubt.old_key). Rules restore.repair, restore.unknown_orders, restore.open.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ from payments.inquiring import reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import PaymentRecord
 
-# The books are read from this long before our last history entry. Reading some of them twice is harmless.
+# The provider's books are read from this long before our last history entry. It is harmless to read a part twice.
 MARGIN = timedelta(hours=1)
 MAX_ROUNDS = 10
 
@@ -33,9 +33,9 @@ MAX_ROUNDS = 10
 class Repair:
     """Result of a repair.
 
-    `payments` is the number of payments written again, and `synced` is the number of syncs that changed our
-    database. `moved` are the ids of all payments that were read. `unknown` are the ids of payments whose
-    order we do not have.
+    `payments` is the number of payments that were written again, and `synced` is the number of syncs that changed our
+    database. `moved` are the ids of all payments that were read. `unknown` are the ids of payments for orders that
+    our database does not have.
     """
 
     payments: int = 0
@@ -51,9 +51,9 @@ class Repair:
 def repair(since: datetime, write_line: Callable[[str], None] = lambda _: None) -> Repair:
     """Record again what the provider has moved after `since` and our database lacks. Then open the service.
 
-    The repair runs several rounds, because a round can need rows that the previous round has written.
-    `write_line` is called with a line of progress after each round. A payment of an unknown order is only
-    reported. Raises ProviderUnreachable, and the service then stays closed.
+    The repair has several rounds, because a round can need rows that the previous round has written. After each
+    round, `write_line` is called with a line about the progress. A payment for an unknown order is only reported.
+    Raises ProviderUnreachable. In this case, the service stays closed.
     """
     result = Repair()
     with restore_guard.repair_mode():
@@ -72,15 +72,15 @@ def repair(since: datetime, write_line: Callable[[str], None] = lambda _: None) 
 
 
 def default_start() -> datetime:
-    """Return the time from which to read the provider's books: a margin before our last history entry."""
+    """Return the time from which the provider's books are read: MARGIN before our last history entry."""
     last = Change.objects.order_by("-pk").values_list("created_at", flat=True).first()
     return min(last or clock.now(), clock.now()) - MARGIN
 
 
 def _run_round(since: datetime, result: Repair) -> None:
-    """Write the missing payments, then sync all payments that the provider has changed.
+    """Write the missing payments, then sync all payments that have changed at the provider.
 
-    Payments of orders are synced before payments of shares, because shares are paid later.
+    The payments for orders are synced before the payments for shares, because shares are paid later.
     """
     bank, moved = provider.current_provider(), set[UUID]()
     for record in safe_answers.safe_payment_records(bank.payments(since)):
@@ -95,7 +95,7 @@ def _run_round(since: datetime, result: Repair) -> None:
 
 
 def _settle_orders(moved: Iterable[UUID]) -> None:
-    """Settle the orders of these payments. The books of all their cards must be recorded already."""
+    """Settle the orders to which these payments belong. The books of all their cards must already be recorded."""
     orders = Payment.objects.filter(pk__in=list(moved)).values_list("checkout_uuid", flat=True)
     for checkout_uuid in sorted(set(orders)):
         with transaction.atomic(durable=True):
@@ -111,7 +111,7 @@ def _payments_of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID
 def _restore_payment(record: PaymentRecord, result: Repair) -> None:
     existing = Payment.objects.filter(pk=record.payment)
     if existing.exists():
-        # The restored row might lack the provider's id of the payment, which every look-up needs.
+        # The restored row might not have the provider's payment id, which every look-up needs.
         lost = existing.filter(provider_reference="").exclude(provider_reference=record.reference)
         lost.update(provider_reference=record.reference, provider_account=record.place)
     elif record.is_moved and payment_rebuild.write_payment(record):

@@ -1,7 +1,7 @@
 """Amounts that the cards of an order are owed.
 
-For a captured order, the lead's card is owed a reimbursement for each paid share. For a refunded order, each
-card is owed its part of the refund.
+If the order is captured, the lead's card is owed a reimbursement for each paid share. If the order is being refunded
+or was refunded, each card is owed its part of the refund.
 """
 
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ from payments.models import Operation
 
 REIMBURSED_AGAIN_AFTER = timedelta(days=1)  # time between a failed reimbursement and the next attempt
 REFUNDED_AGAIN_AFTER = timedelta(hours=1)  # time between a failed part of a refund and the next attempt
-TRIED_FOR = timedelta(days=3)  # after this time, attempts stop, and an operator decides
+TRIED_FOR = timedelta(days=3)  # after this time, the service stops trying, and an operator decides
 
 
 class AmountOwed(NamedTuple):
-    """An amount that a card is owed. It is refunded at `at`.
+    """An amount that a card is owed. It is refunded at the time `at`.
 
     If `at` is None, only an operator can refund it.
     """
@@ -40,7 +40,7 @@ class AmountOwed(NamedTuple):
     def is_met_by(self, planned: Operation) -> bool:
         """Return whether this planned refund covers the amount.
 
-        If `at` is None, only an operator can have planned the refund, and its amount can be smaller.
+        If `at` is None, an operator must have planned the refund, and its amount can be smaller.
         """
         same = PartKey(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
         fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
@@ -63,7 +63,7 @@ def find_amounts_owed(accounts: Accounts, now: datetime) -> list[AmountOwed]:
 
 
 def current_refund(accounts: Accounts) -> Refund | None:
-    """Return the pending or settled refund of an order. Return None if the order is captured."""
+    """Return the pending or settled refund of an order, or None if the order is captured."""
     if accounts.checkout.status == Status.CAPTURED:
         return None
     return _CURRENT_REFUND.get(accounts.checkout.pk)
@@ -105,14 +105,14 @@ def _iterate_reimbursements(accounts: Accounts, now: datetime) -> Iterator[Amoun
 
 
 def reimbursement_due_at(paid_at: datetime) -> datetime:
-    """Return the due time of the reimbursement for a share paid at `paid_at` (rule reimburse.delay)."""
+    """Return when the reimbursement is due for a share that was paid at `paid_at` (rule reimburse.delay)."""
     return paid_at + settings.REIMBURSEMENT_DELAY
 
 
 def find_refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[AmountOwed]:
-    """Return the amount that a refund owes to each card: all that the card still bears.
+    """Return the amount that a refund owes to each card, which is all that the card still bears.
 
-    If all parts of a refund fail, the refund fails. A failed part is therefore retried only after another
+    If all parts of a refund fail, the whole refund fails. A failed part is therefore tried again only after another
     part has succeeded. Rules refund.same_cards, refund.goes_on, refund.unreimbursed.
     """
     amounts, has_begun = [], refund.settled_at is not None or has_refund_begun(accounts, refund)
@@ -136,7 +136,7 @@ def has_refund_begun(accounts: Accounts, refund: Refund) -> bool:
 
 
 def is_share_being_paid(accounts: Accounts) -> bool:
-    """Return whether a mate's card is being charged now. A refund waits for it (rule refund.waits)."""
+    """Return whether a mate's card is being charged now. A refund waits until this has ended (rule refund.waits)."""
     paying = ShareStatus.PAYING
     return accounts.checkout.has_mates and accounts.checkout.payment_requests.filter(status=paying).exists()
 
@@ -146,9 +146,9 @@ def _is_refused(part: Part) -> bool:
 
 
 def _send_time(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return the time to send a part: `first`, or `gap` after the last refused attempt if that is later.
+    """Return the time at which to send a part: `first`, or `gap` after the last refused attempt if that is later.
 
-    Returns None after three days of attempts.
+    Returns None if the part has been tried for three days.
     """
     last = part.last
     if last is None or last.state not in REFUSED or last.ended_at is None:
@@ -158,9 +158,9 @@ def _send_time(part: Part, first: datetime, gap: timedelta, now: datetime) -> da
 
 
 def first_tried_at(refund: Operation) -> datetime:
-    """Return when the first attempt at a part of a refund was made. The attempts end three days later.
+    """Return the time of the first attempt to refund a part. Attempts end three days after this time.
 
-    `refund` is any attempt at this part.
+    `refund` is any attempt to refund this part.
     """
     attempts = planning.attempts_at_same_part(refund).exclude(state=Operation.State.PLANNED)
     executed = attempts.exclude(reason__in=NOT_CARRIED_OUT)
@@ -177,7 +177,7 @@ def _report(amount_owed: AmountOwed, kind: DiscrepancyKind, subject: UUID) -> No
 def uncovered_amount(accounts: Accounts, share: PaymentRequest, amounts: list[AmountOwed]) -> int:
     """Return the part of a share that the lead is owed and that no refund covers yet.
 
-    Amounts that are being refunded, that are in `amounts`, or that were returned are not included.
+    It does not include amounts that are being refunded, that are in `amounts`, or that were returned.
     """
     key, part = accounts.reimbursement(share)
     planned = sum(owed.amount for owed in amounts if owed.key == key)

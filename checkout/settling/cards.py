@@ -1,6 +1,6 @@
-"""Accounts of an order: the amount that each card bears, and every attempt to refund some of it.
+"""The accounts of an order: the amount that each card bears, and every attempt to refund some of it.
 
-A card bears the amount that was taken from it and was not given back to it or to its payer. Amounts are in
+A card bears the amount that was taken from it, minus the amounts that the card or its payer got back. Amounts are in
 minor units of the order's currency. Rule money.borne.
 """
 
@@ -22,14 +22,14 @@ Purpose: TypeAlias = Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTE_MOVEMENTS = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
-# Movements that the statuses of the order and its shares do not show.
+# Movements that do not appear in the status of the order or of its shares.
 HIDDEN_MOVEMENTS = (Kind.REFUND_RETURNED, *DISPUTE_MOVEMENTS)
-# Reasons with which an attempt ends although it was never carried out.
+# Reasons for which an attempt ended before it was carried out.
 NOT_CARRIED_OUT = ("withdrawn", "new_key")
 
 
 class PartKey(NamedTuple):
-    """Identifies a part of a refund, or the reimbursement of a share, by the card that gets it."""
+    """Identifies a part of a refund, or the reimbursement for a share, together with the card that gets it."""
 
     payment_uuid: UUID
     refund_uuid: UUID | None
@@ -38,31 +38,32 @@ class PartKey(NamedTuple):
 
 @dataclass
 class Part:
-    """All attempts at a part of a refund or at the reimbursement of a share, and their results."""
+    """All attempts to refund one part of a refund, or to reimburse one share, and the results."""
 
     attempts: list[Operation] = field(default_factory=list)
     refunded: int = 0
     returned: int = 0
-    settled: int = 0  # settled outside the service, instead of refunded to the card
-    settled_after_return: int = 0  # part of `settled` that replaces a returned refund
-    # Attempts that were returned, and attempts whose booking as settled outside was reversed by an operator.
+    settled: int = 0  # settled outside the service, and not refunded to the card
+    settled_after_return: int = 0  # the part of `settled` that replaces a returned refund
+    # Attempts that were returned, and attempts that an operator had booked as settled outside before reversing the
+    # booking.
     returned_uuids: set[UUID] = field(default_factory=set)
-    reversed_amount: int = 0  # settled outside, but the booking was reversed
+    reversed_amount: int = 0  # settled outside, but an operator reversed the booking
     outstanding: int = 0  # returned and still owed to the card; an operator decides what happens
 
     @property
     def unconfirmed(self) -> int:
-        """Amount of the refunds that were sent to the card and are not confirmed yet."""
+        """The amount of the refunds that were sent to the card and are not confirmed yet."""
         return sum(row.amount for row in self.attempts if row.state in SENT)
 
     @property
     def received(self) -> int:
-        """Amount that the payer has received, on the card or outside the service."""
+        """The amount that the payer has received, on the card or outside the service."""
         return self.refunded - self.returned + self.settled
 
     @property
     def unreplaced(self) -> int:
-        """Returned amount that was neither sent again nor settled outside the service."""
+        """The returned amount that was neither sent again nor settled outside the service."""
         resent = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
         )
@@ -75,14 +76,14 @@ class Part:
 
     @property
     def executed(self) -> list[Operation]:
-        """Attempts that were carried out, or are being carried out."""
+        """The attempts that were carried out or are being carried out."""
         return [
             row for row in self.attempts if row.state != State.PLANNED and row.reason not in NOT_CARRIED_OUT
         ]
 
     @property
     def last(self) -> Operation | None:
-        """Newest attempt that was carried out, or is being carried out."""
+        """The newest attempt that was carried out or is being carried out."""
         return max(self.executed, key=lambda row: (row.created_at, row.pk), default=None)
 
 
@@ -94,10 +95,10 @@ class Card:
     moved: int = 0  # sum of all movements: the amount that is still at the provider
     settled: int = 0  # settled outside the service
     unconfirmed: int = 0  # refunds that are not confirmed yet, including those that others made
-    # The part of `unconfirmed` that the provider has accepted. Any other part might never arrive.
+    # The part of `unconfirmed` that the provider has accepted. The rest might never arrive.
     accepted: int = 0
-    # Refunds that others made at the provider, confirmed or not. Replacements of returned refunds do not
-    # count.
+    # Refunds that others made at the provider, confirmed or not. A refund that replaces a returned refund is not
+    # counted.
     outside: int = 0
     disputed: int = 0  # withdrawn by disputes, and not reinstated
     outstanding: int = 0  # returned refunds that are still owed
@@ -108,11 +109,11 @@ class Card:
 
     @property
     def free(self) -> int:
-        """Amount that the card can still take back."""
+        """The amount that can still be refunded to the card."""
         return max(0, self.moved - self.unconfirmed)
 
     def owed(self, target: int) -> int:
-        """Return the amount to refund to the card so that it bears only `target`.
+        """Return the amount that must be refunded to the card so that the card bears only `target`.
 
         Returned refunds that wait for an operator's decision are not included.
         """
@@ -121,7 +122,7 @@ class Card:
 
 @dataclass
 class Accounts:
-    """The captured cards of an order, the refunds to them, the paid shares, and the bookings."""
+    """The captured cards of an order, the refunds to these cards, the paid shares, and the bookings."""
 
     checkout: Checkout
     cards: dict[UUID, Card]
@@ -137,14 +138,14 @@ class Accounts:
         return self.parts.get(key) or Part()
 
     def reimbursement(self, share: PaymentRequest) -> tuple[PartKey, Part]:
-        """Return the key and the attempts of a share's reimbursement to the lead's card."""
+        """Return the key of a share's reimbursement to the lead's card, and the attempts to make it."""
         key = PartKey(self.checkout.payment_id or UUID(int=0), None, share.pk)
         return key, self.part(key)
 
     def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
-        """Return the amount of a share that closings have covered, and that the lead is therefore not owed.
+        """Return the amount of a share that closings cover. The lead is not owed this amount.
 
-        With `payment_uuid`, only closings for money that this payment's card got back are counted.
+        With `payment_uuid`, only closings are counted that were made because the card of this payment got money back.
         """
         return sum(
             row.amount
@@ -159,10 +160,10 @@ class Accounts:
         return share.amount - self.reimbursement(share)[1].received - self.closed(share)
 
     def target(self, card: Card) -> int:
-        """Return the amount that a card should bear. It is 0 once the order is being refunded.
+        """Return the amount that a card should bear. It is 0 if the order is being refunded or was refunded.
 
-        While the order is captured, the lead bears the amount that the mates have not paid. The merchant
-        bears the amount that others refunded.
+        While the order is captured, the lead bears the amount that the mates have not paid. The merchant bears the
+        amount that others refunded.
         """
         if self.checkout.status != Status.CAPTURED:
             return 0
@@ -178,7 +179,7 @@ class Accounts:
 def read_accounts(checkout: Checkout, *, is_locked: bool = True) -> Accounts:
     """Read the accounts of a checkout.
 
-    With `is_locked`, the refunds are locked too, so that the pump does not begin a planned refund.
+    With `is_locked`, the refunds are locked too, so that the pump does not start to send a planned refund.
     """
     movements = _MOVEMENTS.all(checkout.pk)
     operations = (_LOCKED_REFUNDS if is_locked else _REFUNDS).all(checkout.pk)
@@ -197,7 +198,7 @@ def _refunds(checkout_uuid: UUID) -> QuerySet[Operation]:
     return rows.select_related("resends", "payment").order_by("pk")
 
 
-# These queries are prepared, because each refund call runs all of them. If Django built each query, a refund
+# These queries are prepared, because each call for a refund runs all of them. If Django built each query, a refund
 # call would take as long as nine empty views. The tests allow six.
 _REFUNDS = Prepared(_refunds, UUID)
 _LOCKED_REFUNDS = Prepared(lambda pk: _refunds(pk).select_for_update(of=("self",), no_key=True), UUID)
@@ -212,10 +213,10 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
 
 
 def part_key_of(operation: Operation) -> PartKey | None:
-    """Return the key of the part that an attempt belongs to.
+    """Return the key of the part to which an attempt belongs.
 
-    Returns None for a refund that others made, unless it replaces one of our returned refunds. It then has
-    the key of our refund.
+    For a refund that others made, returns None. If it replaces one of our returned refunds, returns the key of our
+    refund instead.
     """
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
@@ -275,13 +276,13 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
 def _add_outstanding(accounts: Accounts) -> None:
     """Set the returned amounts that are still owed.
 
-    If a lost dispute has given the amount to the payer, it is no longer owed.
+    A returned amount is not owed if the payer got it in a lost dispute.
     """
     for key, part in accounts.parts.items():
         card = accounts.cards.get(key.payment_uuid)
         if card is not None:
             owed = card.borne - card.unconfirmed - accounts.target(card) - card.outstanding
-            # In a refunded order, an operator resends the amount of a reversed booking. In any other order,
+            # In a refunded order, an operator sends the amount of a reversed booking again. In any other order,
             # `settle` plans it again.
             is_over = accounts.checkout.status == Status.REFUNDED
             returned = part.unreplaced + (part.reversed_amount if is_over else 0)
@@ -292,8 +293,8 @@ def _add_outstanding(accounts: Accounts) -> None:
 def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
     """Read a checkout's accounts for a page, without a lock. Return None if the page does not need them.
 
-    A page needs them if the statuses do not show where the money is: if others refunded some of it, if a
-    refund was returned, if a dispute moved money, or if there is a booking.
+    The page needs them if the statuses do not show where the money is. This is the case if others refunded some of
+    it, if a refund was returned, if a dispute moved money, or if there is a booking.
     """
     if checkout.status not in PAID:
         return None
@@ -302,7 +303,7 @@ def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
 
 
 def with_needs_accounts(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
-    """Add `needs_accounts` to each checkout: whether `read_accounts_unlocked` has to read its accounts."""
+    """Add `needs_accounts` to each checkout: whether `read_accounts_unlocked` must read its accounts."""
     checkout_uuid = OuterRef("pk")
     moved = Exists(Movement.objects.filter(checkout_uuid=checkout_uuid, kind__in=HIDDEN_MOVEMENTS))
     booked = Exists(Booking.objects.filter(checkout_uuid=checkout_uuid))
@@ -319,8 +320,8 @@ def _read_needs_accounts(checkout: Checkout) -> Any:
 def is_refunded_by_others(checkout: Checkout) -> bool:
     """Return whether others have refunded, or tried to refund, some of an order at the provider.
 
-    The order's pay links have then ended. If the row was read `with_needs_accounts` and needed none then, no
-    query is made.
+    If so, the pay links of the order have ended. If the row comes from a query with `with_needs_accounts` and did not
+    need accounts, there is no further query.
     """
     if not getattr(checkout, "needs_accounts", True):
         return False
@@ -328,14 +329,14 @@ def is_refunded_by_others(checkout: Checkout) -> bool:
 
 
 def has_unrefunded_amount(checkout: Checkout, *, is_locked: bool = True) -> bool:
-    """Return whether any card of a checkout still bears an amount that is not being refunded."""
+    """Return whether any card of a checkout bears an amount that is not being refunded."""
     return any(
         card.borne > card.unconfirmed for card in read_accounts(checkout, is_locked=is_locked).cards.values()
     )
 
 
 def can_refund_to_lead(checkout: Checkout, amount: int) -> bool:
-    """Return whether the lead's card can still be refunded this amount in addition to all that it is owed.
+    """Return whether this amount can be refunded to the lead's card in addition to all that the card is owed.
 
     Must be called with the checkout locked.
     """

@@ -1,7 +1,7 @@
-"""Closings of amounts that the lead is no longer owed after a lost dispute, and reports of returned refunds.
+"""Closings: bookings that end a debt to the lead after a lost dispute. Also reports returned refunds.
 
-If a lost dispute gave the money of a share to the mate or to the lead, the service does not reimburse the
-lead for it. It books a closing instead.
+If the money for a share went to the mate or to the lead in a lost dispute, the service does not reimburse the lead
+for the share. It books a closing instead.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ REVERSAL_NOTE = "The dispute was decided again."
 
 
 def apply_dispute_decisions(accounts: Accounts, now: datetime) -> None:
-    """Close each share if a mate's lost dispute took its whole amount. Reverse closings after a won appeal.
+    """Close each share whose whole amount the mate got in a lost dispute. Reverse closings after a won appeal.
 
     Rule dispute.lost.
     """
@@ -41,7 +41,7 @@ def apply_dispute_decisions(accounts: Accounts, now: datetime) -> None:
 
 
 def _reopen_share(accounts: Accounts, share: PaymentRequest) -> None:
-    """Move an ended share back to `paid` if the lead is owed some of it again after a reversal."""
+    """If a closing was reversed and the lead is owed some of an ended share again, move the share back to `paid`."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
     if has_ended and accounts.owed_to_lead(share) > part.unconfirmed + part.outstanding:
@@ -49,9 +49,9 @@ def _reopen_share(accounts: Accounts, share: PaymentRequest) -> None:
 
 
 def close_against_disputes(accounts: Accounts, amounts: list[AmountOwed], now: datetime) -> None:
-    """Close shares up to the amount that lost disputes gave the lead.
+    """Close shares up to the amount that the lead got in lost disputes.
 
-    Any amount that the lead is still owed and that the lead's card cannot take is reported.
+    If the lead is owed more than that, and the lead's card cannot take it, the rest is reported.
     """
     _close_lost_amounts(accounts, amounts, now)
     for share in accounts.shares:
@@ -67,10 +67,10 @@ def close_against_disputes(accounts: Accounts, amounts: list[AmountOwed], now: d
 
 
 def close_by_lead_disputes(accounts: Accounts, now: datetime) -> None:
-    """Close what the lead of a refunded order is owed, up to the amount that lost disputes gave the lead.
+    """Close the debt to the lead of a refunded order, up to the amount that the lead got in lost disputes.
 
-    The lead can be owed an amount because a reimbursement was returned after the refund. If an appeal reduces
-    what the disputes took, closings are reversed.
+    There can be such a debt, because a reimbursement can be returned after the refund. If an appeal reduces the
+    amount that disputes took, closings are reversed.
     """
     if accounts.lead is not None:
         _reverse_closings(accounts, accounts.lead, accounts.lead.disputed, now)
@@ -103,7 +103,7 @@ def _close_owed(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, n
 
 
 def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
-    """Reverse closings on a card, newest first, until their sum is at most `limit`."""
+    """Reverse the closings on a card, newest first, until their sum is at most `limit`."""
     reversed_ones = {row.reverses_id for row in accounts.bookings}
     closings = [
         row
@@ -117,7 +117,7 @@ def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime)
 
 
 def mark_reimbursed(accounts: Accounts, now: datetime) -> None:
-    """Mark each paid share as reimbursed if the lead is not owed any of it."""
+    """Mark each paid share as reimbursed if the lead is no longer owed an amount for it."""
     for share in accounts.shares:
         if share.status == ShareStatus.PAID and accounts.owed_to_lead(share) <= 0:
             share.move(ShareStatus.REIMBURSED)
@@ -126,10 +126,10 @@ def mark_reimbursed(accounts: Accounts, now: datetime) -> None:
 
 
 def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: bool = False) -> None:
-    """Report each returned refund while its amount is owed. Close the report once the payer has the amount.
+    """Report each returned refund while its amount is owed. Close the report when the payer has the amount.
 
-    While an amount is owed, the status of the order's refund is `failed`. While a dispute is open, no report
-    is closed, because it is not known whether the payer will get the amount. Rule refund.returned.
+    While an amount is owed, the order's refund has the status `failed`. While a dispute is open, reports are not
+    closed, because it is not known whether the payer will get the amount. Rule refund.returned.
     """
     returned = {
         key: part
@@ -150,7 +150,7 @@ def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: b
 
 
 def _report_returned(part: Part, now: datetime) -> None:
-    """Report the newest returned refunds, up to the amount that is owed. Close the reports of the others."""
+    """Report the newest returned refunds, up to the amount that is owed. Close the reports about the others."""
     remaining = part.outstanding
     attempts = [row for row in part.attempts if row.pk in part.returned_uuids]
     for row in sorted(attempts, key=lambda row: row.created_at, reverse=True):

@@ -1,4 +1,4 @@
-"""End of a refund. It is settled once no card is owed an amount, and it fails if no part reached a card.
+"""The end of a refund. It is settled when no card is owed an amount, and fails if no part reached a card.
 
 Rule refund.settled.
 """
@@ -21,9 +21,9 @@ REFUNDED_NOTE = "The order was refunded, and its share went back to the mate."
 
 
 def end_refund(accounts: Accounts, refund: Refund, amounts: Sequence[AmountOwed], now: datetime) -> None:
-    """End a pending refund as settled or as failed, if its parts have ended.
+    """End a pending refund as settled or as failed, if all its parts have ended.
 
-    The refund does not end while a mate's card is being charged, or while a part is sent but not confirmed.
+    The refund does not end while a mate's card is being charged, or while a part was sent but is not confirmed.
     `amounts` are the amounts that the cards are still owed.
     """
     if amounts_owed.is_share_being_paid(accounts) or any(
@@ -39,7 +39,7 @@ def end_refund(accounts: Accounts, refund: Refund, amounts: Sequence[AmountOwed]
 def resume_refund(accounts: Accounts, now: datetime) -> None:
     """Resume the failed refund of a captured order if a part of it has reached a card after all.
 
-    The provider had first refused the part. Rule refund.failed.
+    The provider must have refused this part first. Rule refund.failed.
     """
     reached = {
         key.refund_uuid for key, part in accounts.parts.items() if key.refund_uuid and part.received > 0
@@ -54,9 +54,9 @@ def resume_refund(accounts: Accounts, now: datetime) -> None:
 
 
 def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
-    """Settle the refund, because each card has received all that it bore, and cancel open pay links.
+    """Settle the refund and cancel the open pay links, because each card has received all that it bore.
 
-    If a returned amount is still owed, the status of the refund is `failed`.
+    If a returned amount is still owed, the refund gets the status `failed`.
     """
     checkout = accounts.checkout
     returned = [part for part in accounts.of_refund(refund.pk).values() if part.outstanding]
@@ -73,7 +73,7 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
 
 
 def close_failed_parts(accounts: Accounts, now: datetime) -> None:
-    """Close the report of a failed part for each card that no longer bears an amount."""
+    """If a card no longer bears an amount, close the report about its failed part."""
     for card in accounts.cards.values():
         if card.borne <= 0:
             note = "The card is owed nothing any more."
@@ -93,7 +93,7 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def close_owed_for_shares(accounts: Accounts, now: datetime) -> None:
-    """Close the amounts that the lead of a refunded order is owed for shares whose mates were refunded."""
+    """Close the debts to the lead of a refunded order for shares whose mates were refunded."""
     for share in accounts.shares:
         owed = amounts_owed.uncovered_amount(accounts, share, [])
         card = accounts.cards[share.payment_id] if share.payment_id else None

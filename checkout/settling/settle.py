@@ -1,4 +1,4 @@
-"""`settle` compares what each card of an order bears with its target, and plans refunds of the difference.
+"""`settle` compares the amount that each card of an order bears with its target, and plans refunds of the difference.
 
 The table of targets is in docs/money.md. Rules settle.targets, refund.same_cards, reimburse.lead.
 """
@@ -24,10 +24,10 @@ State = Operation.State
 
 
 def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
-    """Plan refunds of the amounts that an order's cards are owed, and end a refund that is complete.
+    """Plan refunds of the amounts that the cards of an order are owed, and end a refund that is complete.
 
-    Planned refunds that are no longer owed are withdrawn. While a dispute is open on one of the cards, no
-    refund is planned. It is safe to repeat. Must be called with the checkout locked.
+    Planned refunds that are no longer owed are withdrawn. While a dispute about one of the cards is open, no refund
+    is planned. It is safe to call this again. Must be called with the checkout locked.
     """
     if checkout.status not in PAID or checkout.is_settled_later:
         return
@@ -40,7 +40,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     refund = amounts_owed.current_refund(accounts)
     if refund is not None:
         _settle_refund(accounts, refund, now, cause)
-    # If the refund has just failed, the status is `captured` again.
+    # If the refund has just failed, the order is `captured` again.
     if checkout.status == Status.CAPTURED:
         _settle_captured(accounts, now, cause)
     closings.report_returned_refunds(accounts, now)
@@ -49,7 +49,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def defer_settling(checkout: Checkout) -> Iterator[None]:
-    """Disable `settle` in this block. The caller must settle afterwards.
+    """Suspend `settle` for an order while the block runs. The caller must call `settle` afterwards.
 
     While only a part of the provider's books is recorded, the amounts owed would be wrong.
     """
@@ -83,7 +83,7 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cau
 def _report_excess(accounts: Accounts) -> None:
     """Report each card that got back too much. Amounts that disputes took are not counted.
 
-    A refund that was sent counts only once the provider has accepted it, because it might never arrive.
+    A refund that was sent is counted only after the provider has accepted it, because it might never arrive.
     """
     checkout = accounts.checkout
     for card in accounts.cards.values():
@@ -96,10 +96,10 @@ def _report_excess(accounts: Accounts) -> None:
 def _plan_owed_refunds(
     accounts: Accounts, amounts: Sequence[AmountOwed], now: datetime, cause: Cause
 ) -> None:
-    """Plan a refund for each of these amounts that has no planned refund.
+    """Plan a refund for each of these amounts that is not covered by a planned refund.
 
-    All other planned refunds are withdrawn, except those that an operator planned to replace a returned
-    refund.
+    All other planned refunds are withdrawn. A refund that an operator planned to replace a returned refund stays
+    planned.
     """
     planned = {
         row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED

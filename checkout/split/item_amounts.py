@@ -1,6 +1,6 @@
-"""Arithmetic that splits a cost by item, in minor units. No function has side effects. Rule split.by_item.
+"""Calculations for a split by item, in minor units. No function has side effects. Rule split.by_item.
 
-`units` has one entry for each line of the order: the number of the line's units that a person takes.
+`units` is a list with one number for each order line: how many units of this line a person takes.
 """
 
 from collections.abc import Sequence
@@ -8,31 +8,30 @@ from typing import NamedTuple
 
 from checkout.models import Item
 
-# Categories of lines that are shared: each person bears a part in proportion to their units.
+# Lines of these categories are shared: each person bears a part in proportion to the cost of their units.
 SHARED = frozenset(("fee", "shipping", "tax", "discount"))
 
 
 class Cost(NamedTuple):
-    """The amount that a person bears, in minor units: their units, and their part of the shared lines."""
+    """The amount that a person bears, in minor units: for their units, and for their part of the shared lines."""
 
     goods: int
     extras: int
 
     @property
     def amount(self) -> int:
-        """Return the whole amount."""
         return self.goods + self.extras
 
 
 class Sums(NamedTuple):
-    """The cost in minor units of the lines whose units people take, and of the shared lines."""
+    """The cost in minor units of the lines whose units people take, and the cost of the shared lines."""
 
     goods: int
     shared: int
 
 
 def sums(lines: Sequence[Item]) -> Sums:
-    """Return the cost of the lines whose units people take, and the signed cost of the shared lines."""
+    """Return the cost of the lines whose units people take, and the cost of the shared lines, which can be negative."""
     shared = sum(line.quantity * line.unit_price for line in lines if is_shared(line))
     return Sums(sum(line.quantity * line.unit_price for line in lines) - shared, shared)
 
@@ -43,12 +42,12 @@ def is_shared(line: Item) -> bool:
 
 
 def can_split(lines: Sequence[Item]) -> bool:
-    """Return whether an order can be split by item: its lines that are not shared cost more than 0."""
+    """Return whether an order can be split by item: the lines that are not shared must cost more than 0."""
     return sums(lines).goods > 0
 
 
 def quantities(lines: Sequence[Item]) -> list[int]:
-    """Return how many units of each line people can take: 0 for a shared line and for a line that costs 0."""
+    """Return how many units of each line people can take. It is 0 for a shared line and for a line that costs 0."""
     return [0 if is_shared(line) or line.unit_price <= 0 else line.quantity for line in lines]
 
 
@@ -64,10 +63,10 @@ def check_units(lines: Sequence[Item], people: Sequence[Sequence[int]]) -> None:
 
 
 def cost_of(lines: Sequence[Item], units: Sequence[int], *, step: int) -> Cost:
-    """Return the cost of the person with these units, rounded down to a multiple of `step`.
+    """Return the cost for a person who takes these units, rounded down to a multiple of `step`.
 
-    `can_split` must be true for the order. The costs of all people sum to at most the order's amount, and the
-    lead bears the rest.
+    `can_split` must be true for the order. The sum of the costs of all people is never higher than the order's
+    amount. The lead bears the rest.
     """
     goods = sum(count * line.unit_price for count, line in zip(units, lines, strict=True))
     whole = sums(lines)
@@ -76,5 +75,5 @@ def cost_of(lines: Sequence[Item], units: Sequence[int], *, step: int) -> Cost:
 
 
 def add_units(*parts: Sequence[int]) -> list[int]:
-    """Return how many units of each line these people have together."""
+    """Return how many units of each line these people take together."""
     return [sum(counts) for counts in zip(*parts, strict=True)]

@@ -1,4 +1,4 @@
-"""Writes the rows of a split: creates shares, and ends or keeps the shares of an earlier split.
+"""Writes the rows of a split: creates new shares, and ends or keeps the shares of an earlier split.
 
 Every function must be called with the checkout locked. Rules split.shares, pledge.split_changes.
 """
@@ -20,7 +20,7 @@ TOKEN_BYTES = 16
 class Share(NamedTuple):
     """The planned share of a mate: the amount in minor units, and the name and number that the lead entered.
 
-    `units` are the units of each line of the order, if the cost is split by item.
+    If the cost is split by item, `units` contains the number of units of each order line.
     """
 
     amount: int
@@ -30,16 +30,16 @@ class Share(NamedTuple):
 
     @property
     def has_mate(self) -> bool:
-        """Whether the lead entered a name or a number. If not, the units of the share are free."""
+        """Whether the lead entered a name or a number. Otherwise, the units of the share are free."""
         return bool(self.name or self.phone)
 
 
 def replace_shares(checkout: Checkout, shares: Mapping[int, Share]) -> dict[int, Share]:
-    """Replace a checkout's shares by `shares`, by position. Return the shares that must still be created.
+    """Replace a checkout's shares by `shares`, a map by position. Return the shares that must still be created.
 
-    A share whose link is open stays if it is for the same mate. If its amount or units change, its pledge
-    ends, and the link shows the new amount (rule pledge.split_changes). A declined or cancelled share opens
-    again. Any other earlier share ends.
+    If an earlier share has an open link and is for the same mate, it is kept. If its amount or units change, its
+    pledge ends, and the link shows the new amount (rule pledge.split_changes). If it was declined or cancelled, it
+    opens again. All other earlier shares end.
     """
     rows = list(checkout.payment_requests.order_by("position"))
     matches = _match_shares(
@@ -64,10 +64,10 @@ def replace_shares(checkout: Checkout, shares: Mapping[int, Share]) -> dict[int,
 def _match_shares(
     rows: Sequence[PaymentRequest], shares: Mapping[int, Share], now: datetime
 ) -> dict[int, PaymentRequest]:
-    """Map each position to the earlier share that stays there. Positions without such a share are left out.
+    """Map each position to the earlier share that is kept there. Other positions are not in the map.
 
-    A share with a name or number stays with its mate. A share without either stays at its position. If the
-    lead corrects the name of a mate whose card is held, the share stays too.
+    A share with a name or number follows its mate to another position. A share without either keeps its position. If
+    the lead corrects the name of a mate whose card is held, the share is kept too.
     """
     unmatched, matches = list(rows), dict[int, PaymentRequest]()
     for position, share in sorted(shares.items(), key=lambda item: not item[1].has_mate):
@@ -88,14 +88,14 @@ def _match_shares(
 
 
 def _is_renamed(row: PaymentRequest, share: Share | None) -> bool:
-    """Return whether the mate's card is held or asked for this share, and the lead changed only the name."""
+    """Return whether the lead changed only the name of a mate whose card is held or being authorized for this share."""
     if share is None or not share.name or row.status not in (ShareStatus.PLEDGED, ShareStatus.PAYING):
         return False
     return (row.amount, row.units, row.phone) == (share.amount, list(share.units), share.phone)
 
 
 def _is_for_same_mate(row: PaymentRequest, share: Share, now: datetime) -> bool:
-    """Return whether a row and a share are for the same mate, by number and by name."""
+    """Return whether a row and a share are for the same mate, which is decided by the number and the name."""
     if row.phone != share.phone:
         return False
     is_taken = row.status in (ShareStatus.PLEDGED, ShareStatus.PAYING) or row.is_kept(now)
@@ -105,7 +105,7 @@ def _is_for_same_mate(row: PaymentRequest, share: Share, now: datetime) -> bool:
 
 
 def _move_to_positions(rows: Mapping[int, PaymentRequest]) -> None:
-    """Move shares to other positions. Positions are unique, so all shares first move to unused positions."""
+    """Move shares to other positions. They first move to unused positions, because a position must be unique."""
     for offset in (split_amounts.MAX_PEOPLE, 0):
         for position, row in rows.items():
             row.position = position + offset
@@ -116,7 +116,7 @@ def create_shares(checkout: Checkout, shares: Mapping[int, Share]) -> None:
     """Create the shares at their positions, and the order's group link."""
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
-    # If an earlier split has created a group link, that link is kept.
+    # If an earlier split has already created a group link, that link is kept.
     GroupLink.objects.bulk_create([group_link], ignore_conflicts=True)
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""Arithmetic that splits a cost into shares, in minor units. The shares always sum to the cost.
+"""Calculations that split a cost into shares, in minor units. The sum of the shares is always the cost.
 
 No function has side effects. Rule split.shares.
 """
@@ -9,7 +9,7 @@ MAX_PEOPLE = 20
 
 
 class SharesExceedAmount(ValueError):
-    """The mates' shares exceed the cost. `excess` is the difference in minor units."""
+    """The sum of the mates' shares exceeds the cost. `excess` is the difference in minor units."""
 
     def __init__(self, excess: int) -> None:
         super().__init__(f"The shares come to {excess} more than the amount.")
@@ -19,8 +19,8 @@ class SharesExceedAmount(ValueError):
 def equal_shares(amount: int, people: int, *, step: int) -> tuple[int, int]:
     """Return the lead's share and each mate's share of `amount` minor units.
 
-    `people` includes the lead. Each mate's share is a multiple of `step`. The lead's share includes the
-    remainder, so the shares always sum to the amount. Raises ValueError.
+    `people` includes the lead. Each mate's share is a multiple of `step`. The lead's share includes the remainder, so
+    that all shares add up to the amount. Raises ValueError.
     """
     if not 1 <= people <= MAX_PEOPLE:
         raise ValueError(f"Between 1 and {MAX_PEOPLE} people can share.")
@@ -29,9 +29,9 @@ def equal_shares(amount: int, people: int, *, step: int) -> tuple[int, int]:
 
 
 def leads_part(amount: int, shares: Sequence[int]) -> int:
-    """Return the part of `amount` that the lead pays: 0 or more.
+    """Return the part of `amount` that the lead pays, which is 0 or more.
 
-    `shares` are the amounts that the mates pay, each 1 or more. Raises SharesExceedAmount, ValueError.
+    `shares` are the amounts that the mates pay. Each is 1 or more. Raises SharesExceedAmount, ValueError.
     """
     if len(shares) >= MAX_PEOPLE or any(share < 1 for share in shares):
         raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with 1 minor unit or more.")

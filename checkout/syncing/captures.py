@@ -21,11 +21,11 @@ State: TypeAlias = Operation.State
 
 
 def sync_capture(reading: Reading, record: CaptureRecord | None) -> bool:
-    """Record the capture that the provider's books show; return whether anything has changed.
+    """Record the capture that is in the provider's books; return whether anything has changed.
 
-    A capture of a different amount is only reported. A capture that the service never requested is also only
-    reported, and a later capture call of the merchant records it. In a restored database, such a capture
-    counts as our own capture whose row was lost, and it is recorded. Rule sync.capture.
+    If the amount is different, the capture is only reported. If the service never requested the capture, it is also
+    only reported, and it is recorded when the merchant calls capture later. In a restored database, the service might
+    have requested it before the restore. It is then recorded as our own capture. Rule sync.capture.
     """
     payment = reading.payment
     if record is None:
@@ -57,8 +57,8 @@ def _record_capture(reading: Reading, capture: Operation, record: CaptureRecord)
 def _write_lost_capture(reading: Reading) -> Operation:
     """Write a capture that a restore has lost, and also its hold if that was lost. Return the capture.
 
-    The capture is written before the hold. Otherwise the hold would be released if the order or share no
-    longer waits for a card.
+    The capture is written before the hold. Otherwise, the hold would be released if the order or share no longer
+    waits for a card.
     """
     _make_payment_current(reading)
     operations = reading.payment.operations.filter(ended_at=None).select_related("payment")
@@ -73,7 +73,7 @@ def _write_lost_capture(reading: Reading) -> Operation:
 def _make_payment_current(reading: Reading) -> None:
     """Make the captured card the current card of its order or share again.
 
-    The card that was current at the restored moment is given up.
+    If another card is current in the restored database, that card is given up.
     """
     payment = reading.payment
     current = open_operations.live_payment(payment.subject)
@@ -87,14 +87,14 @@ def _make_payment_current(reading: Reading) -> None:
 
 
 def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
-    """Write again one of our operations that a restore has lost, and return it."""
+    """Write an operation of ours again that a restore has lost, and return it."""
     payment = reading.payment
     operation = Operation(
         payment=payment,
         kind=kind,
         amount=payment.amount,
         state=state,
-        # The time at which it was sent is lost. It counts as sent when the order was created, and again now.
+        # The time at which it was sent is lost. It is treated as sent twice: when the order was created, and now.
         attempts=2,
         first_sent_at=reading.checkout.created_at,
         last_sent_at=reading.now,
@@ -106,10 +106,10 @@ def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = Sta
 
 
 def report_missing(reading: Reading, books: Books) -> None:
-    """Report a recorded capture that the provider's books lack.
+    """Report a capture that is recorded here but is missing in the provider's books.
 
-    A capture that was recorded shortly before the books were requested does not count, because the provider's
-    clock can differ from ours.
+    A capture that was recorded shortly before the books were requested is not reported, because the provider's clock
+    can differ from ours.
     """
     recorded = reading.payment.movements.filter(
         kind=Movement.Kind.CAPTURED, recorded_at__lt=reading.asked_at - reconciliation.SKEW

@@ -20,15 +20,15 @@ ENDED_STATUSES = (Status.DECLINED, Status.VOIDED)
 
 
 def sync_hold(reading: Reading, books: Books) -> bool:
-    """Compare the provider's hold with our records, and report a difference.
+    """Compare the hold in the provider's books with our records, and report a difference.
 
-    A hold on a card that counts as declined is also released. Returns whether anything has changed. Rule
-    sync.holds.
+    If the provider holds money although the card counts as declined here, the hold is also released. Returns whether
+    anything has changed. Rule sync.holds.
     """
     payment = Payment.objects.get(pk=reading.payment.pk)
     ended = payment.operations.filter(ended_at__gte=reading.asked_at)
     if payment.operations.filter(ended_at=None).exists() or ended.exists():
-        # An operation is open, or has ended since the books were requested.
+        # An operation is open, or it has ended since the books were requested.
         return False
     if reading.is_restored and payment.status == Status.AUTHORIZING:
         return _release_lost_hold(reading, payment, books)
@@ -40,7 +40,7 @@ def sync_hold(reading: Reading, books: Books) -> bool:
             return True
     if payment.status == Status.AUTHORIZED and not books.is_held and books.capture is None:
         if reading.is_restored:
-            # The restore has lost the release of the hold, so the release is recorded again.
+            # The restore has lost that the hold was released, so the release is recorded again.
             void, success = (
                 captures.rewrite_operation(reading, Operation.Kind.VOID),
                 Outcome(Verdict.SUCCEEDED),
@@ -53,8 +53,8 @@ def sync_hold(reading: Reading, books: Books) -> bool:
 def _release_lost_hold(reading: Reading, payment: Payment, books: Books) -> bool:
     """Release a hold whose record was lost when the database was restored.
 
-    It is not recorded as a hold, because its two minutes are over and the merchant might not have been
-    notified of it.
+    It is not recorded as a hold, because its two minutes are over and the merchant might not have been notified of
+    it.
     """
     open_operations.abandon_payment(payment, reading.now)
     if books.is_held:

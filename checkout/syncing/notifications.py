@@ -1,7 +1,7 @@
-"""Endpoint for the provider's notifications (rule doubt.notification).
+"""Endpoint for notifications from the provider (rule doubt.notification).
 
-The service does not trust the content of a notification. The content only decides which payment the service
-reads from the provider.
+The service does not trust the content of a notification. It uses the content only to find the payment that it must
+read from the provider.
 """
 
 import structlog
@@ -33,9 +33,9 @@ STATE_BY_VERDICT = {
 @csrf_exempt
 @require_POST
 def receive(request: HttpRequest) -> HttpResponse:
-    """Accept notifications from the provider and respond with 204.
+    """Accept a notification from the provider and respond with 204.
 
-    The response is also 204 if a notification is repeated or is about an unknown payment. It is 400 if the
+    The response is also 204 if the notification is a repetition or is about an unknown payment. It is 400 if the
     signature is wrong or the request cannot be parsed.
     """
     try:
@@ -46,7 +46,7 @@ def receive(request: HttpRequest) -> HttpResponse:
     except (RequestDataTooBig, UnreadablePostError):
         raise
     except Exception as error:
-        # A notification that causes an error is refused with 400, not 500, and is reported to the operators.
+        # If a notification causes an error, the response is 400, not 500, and the error is reported to the operators.
         log.warning("unreadable notification", error=type(error).__name__)
         return _refuse_notification(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
     for notification in notifications:
@@ -60,9 +60,9 @@ def _refuse_notification(kind: DiscrepancyKind, words: str) -> HttpResponse:
 
 
 def handle_notification(notification: Notification) -> None:
-    """Make the operation that a notification is about due now, or open an inquiry about its payment.
+    """Make the operation due now that a notification is about, or open an inquiry about its payment.
 
-    If the result is recorded already, the notification is ignored. An unknown payment is reported.
+    If the result is already recorded, the notification is ignored. An unknown payment is reported.
     """
     log.info(
         "notification",
@@ -88,9 +88,9 @@ def handle_notification(notification: Notification) -> None:
 
 
 def _operation_of(payment: Payment, notification: Notification) -> Operation | None:
-    """Return the operation that a notification names, or else the payment's last operation of the same kind.
+    """Return the operation that a notification names, or else the last operation of the same kind on the payment.
 
-    Returns None for a refund that names no operation, because others made it.
+    Returns None for a refund without an operation, because the service did not make it.
     """
     rows = payment.operations.filter(kind=notification.kind)
     if notification.operation is not None:

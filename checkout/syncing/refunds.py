@@ -23,11 +23,11 @@ REFUSED = (State.FAILED, State.DECLINED)
 
 
 def sync_refund(reading: Reading, record: RefundRecord) -> bool:
-    """Record the current state of one refund; return whether anything has changed.
+    """Record the current state of a refund; return whether anything has changed.
 
     A refund that others made at the provider is recorded as an operation with the purpose `outside`, at the
-    merchant's expense. If the books show a settled refund as failed, its return is recorded. Rules
-    sync.outside, refund.returned.
+    merchant's expense. If a refund is settled here but failed in the books, it was returned, and this is recorded.
+    Rules sync.outside, refund.returned.
     """
     existing = _operation_of(reading, record)
     operation = existing or _adopt_refund(reading, record)
@@ -39,8 +39,7 @@ def sync_refund(reading: Reading, record: RefundRecord) -> bool:
         )
         return False
     if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
-        # The operation's end was recorded after these books were requested, so the books might be out of
-        # date.
+        # The end of the operation was recorded after these books were requested, so the books might be out of date.
         return False
     verdict = Verdict.SUCCEEDED if record.has_returned and existing is None else record.verdict
     has_changed = _record_refund_outcome(reading, operation, record, verdict) or existing is None
@@ -50,11 +49,11 @@ def sync_refund(reading: Reading, record: RefundRecord) -> bool:
 
 
 def _operation_of(reading: Reading, record: RefundRecord) -> Operation | None:
-    """Return our operation for a refund, or None for a refund that others made.
+    """Return our operation for a refund, or None if the refund was made by others.
 
-    The refund is found by the provider's id, or else by the operation that it names. If the named operation
-    already has the id of another refund, it was carried out twice, or someone copied its id into their
-    refund. The second refund is then reported, and None is returned.
+    The operation is found by the provider's refund id, or else by the operation id in the refund. If that operation
+    already has the id of another refund, it was carried out twice, or someone copied its id into their own refund.
+    The second refund is then reported, and None is returned.
     """
     ours = reading.payment.operations.filter(kind=Kind.REFUND).select_related("payment", "resends")
     by_reference = ours.filter(reference=record.reference).first()
@@ -68,8 +67,8 @@ def _operation_of(reading: Reading, record: RefundRecord) -> Operation | None:
 def _adopt_refund(reading: Reading, record: RefundRecord) -> Operation | None:
     """Write an operation for a refund that has no row in our database, and return the operation.
 
-    The refund was made by others. In a restored database, it can also be our own refund whose row was lost.
-    Returns None if the refund moved no money, or if its payment was never captured.
+    The refund was made by others. In a restored database, it can also be our refund whose row was lost. Returns None
+    if the refund did not move money, or if its payment was never captured.
     """
     moved = record.has_returned or record.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     charged = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED)
@@ -89,7 +88,7 @@ def _adopt_refund(reading: Reading, record: RefundRecord) -> Operation | None:
     )
     _set_purpose(reading, operation, record)
     if operation.purpose != Purpose.OUTSIDE:
-        # Only our own refunds are looked up. The books contain the result of a refund that others made.
+        # Only our own refunds are looked up. The result of a refund that others made is read from the books.
         operation.next_attempt_at = reading.now
     planning.insert_operation(operation)
     if reading.is_restored and record.operation is not None and operation.purpose == Purpose.OUTSIDE:
@@ -98,7 +97,7 @@ def _adopt_refund(reading: Reading, record: RefundRecord) -> Operation | None:
 
 
 def _is_of_share(reading: Reading, record: RefundRecord) -> bool:
-    """Return whether the refund reimburses a share that is in our database."""
+    """Return whether the refund reimburses the lead for a share that is in our database."""
     shares = reading.checkout.payment_requests
     return record.share is not None and shares.filter(pk=record.share).exists()
 
@@ -106,8 +105,8 @@ def _is_of_share(reading: Reading, record: RefundRecord) -> bool:
 def _set_purpose(reading: Reading, operation: Operation, record: RefundRecord) -> None:
     """Set the purpose of a refund that had no row in our database.
 
-    If a restore has lost one of our refunds, the id and the purpose are read from its metadata at the
-    provider. Any other refund gets the purpose `outside`, because others made it.
+    If a restore has lost one of our refunds, its id and its purpose are read from its metadata at the provider. Any
+    other refund was made by others, so it gets the purpose `outside`.
     """
     is_known = record.operation is None or Operation.objects.filter(pk=record.operation).exists()
     has_aim = record.refund is not None or _is_of_share(reading, record)
@@ -134,8 +133,8 @@ def _record_refund_outcome(
 ) -> bool:
     """Record the outcome of a refund; return whether anything has changed.
 
-    If a refund that counts as refused has succeeded at the provider, this is reported, and the refund is
-    recorded as succeeded.
+    If a refund counts as refused here but has succeeded at the provider, this is reported, and the refund is recorded
+    as succeeded.
     """
     outcome = Outcome(verdict, reference=record.reference, reason=record.reason, amount=record.amount)
     if operation.ended_at is None:
@@ -150,7 +149,7 @@ def _record_refund_outcome(
 
 
 def _record_return(reading: Reading, operation: Operation, record: RefundRecord) -> bool:
-    """Record that a settled refund was returned. Return False if this was recorded before."""
+    """Record that a settled refund was returned. Return False if this was already recorded."""
     returned = Movement.Kind.REFUND_RETURNED
     if operation.movements.filter(kind=returned).exists():
         return False
@@ -172,10 +171,10 @@ def _record_return(reading: Reading, operation: Operation, record: RefundRecord)
 
 
 def report_missing(reading: Reading, records: Sequence[RefundRecord]) -> None:
-    """Report each recorded refund that the provider's books lack.
+    """Report each refund that is recorded here but is missing in the provider's books.
 
-    A refund that was recorded shortly before the books were requested does not count, because the provider's
-    clock can differ from ours.
+    A refund that was recorded shortly before the books were requested is not reported, because the provider's clock
+    can differ from ours.
     """
     there = {record.reference for record in records} | {record.operation for record in records}
     rows = reading.payment.movements.filter(

@@ -1,7 +1,7 @@
-"""Sync of a payment with the provider's books: record what our database lacks, and settle the order.
+"""Sync of a payment with the provider's books: it records what our database lacks, and settles the order.
 
-Inquiries after notifications, the nightly reconciliation, the repair after a restore and the operators'
-remedies call `sync`. Rule sync.books.
+`sync` is called by inquiries after notifications, by the nightly reconciliation, by the repair after a restore, and
+by the operators' remedies. Rule sync.books.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from payments.inquiring.inquiries import Claim
 from payments.models import Payment
 from payments.provider import Books
 
-# The interval at which the provider's books are read while a dispute is open, because the provider might not
-# send a notification of the decision.
+# While a dispute is open, the provider's books are read at this interval, because the provider might not send a
+# notification of the decision.
 INQUIRY_INTERVAL = timedelta(hours=1)
 
 
@@ -30,8 +30,9 @@ INQUIRY_INTERVAL = timedelta(hours=1)
 class Reading:
     """A payment that is being synced, and its locked checkout.
 
-    The provider's books were requested at `asked_at`, so they can lack facts that we recorded later. If
-    `is_restored`, the database was restored to an earlier moment, so operations that it lacks can be our own.
+    The provider's books were requested at `asked_at`, so facts that we recorded later can be missing in them. If
+    `is_restored`, the database was restored to an earlier moment. The service might then have made operations that
+    are missing in the database.
     """
 
     checkout: Checkout
@@ -42,9 +43,9 @@ class Reading:
 
 
 def answer_inquiry(claim: Claim) -> None:
-    """Sync the payment of a claimed inquiry and close the inquiry.
+    """Sync the payment of a claimed inquiry, and close the inquiry.
 
-    While a dispute is open on the order, the inquiry is due again in an hour.
+    While a dispute about the order is open, the inquiry becomes due again after an hour.
     """
     sync(claim.payment_uuid)
     is_open = recorded.has_open_dispute(claim.checkout_uuid)
@@ -52,7 +53,7 @@ def answer_inquiry(claim: Claim) -> None:
 
 
 def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
-    """Read a payment's books at the provider, and record what our database lacks.
+    """Read what the provider's books contain about a payment, and record what our database lacks.
 
     No transaction is open during the call. Returns whether anything has changed. Raises ProviderUnreachable,
     Payment.DoesNotExist.
@@ -63,7 +64,7 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
         checkout = Checkout.objects.locked(payment.checkout_uuid)
         payment = Payment.objects.get(pk=payment_uuid)
         if payment.synced_at is not None and payment.synced_at >= asked_at:
-            # Books that were read later, and can contain more, are recorded already.
+            # Books that were read later are already recorded, and they can contain more.
             return False
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
         has_changed = record_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
@@ -73,7 +74,7 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
 
 
 def record_books(reading: Reading, books: Books) -> bool:
-    """Record what our database lacks, report what the books lack, and settle the order.
+    """Record what our database lacks, report what the provider's books lack, and settle the order.
 
     Returns whether anything has changed.
     """
@@ -86,7 +87,7 @@ def record_books(reading: Reading, books: Books) -> bool:
     refunds.report_missing(reading, books.refunds)
     if any(changes):
         pauses.extend_links_after_pause(reading.checkout, reading.now)
-        # In a restored database, the repair settles the order once the books of all its cards are recorded.
+        # In a restored database, the repair settles the order after the books of all its cards are recorded.
         if not reading.is_restored:
             settling.settle(reading.checkout, reading.now)
     return any(changes)
