@@ -1,4 +1,4 @@
-"""The admin of payments: payments, operations, the ledger, disputes."""
+"""Admin pages for payments, operations, the ledger and disputes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ from payments.models import (
 )
 from payments.money_columns import MoneyAdmin
 
-# What an operation of a payment is for. The label of the column's choice is the same for all kinds.
+# The purpose of each kind of operation on a payment. The label of the column's choice is the same for all kinds.
 PURPOSES: Mapping[str, str] = {
     Operation.Kind.AUTHORIZE: "To hold the amount on the card",
     Operation.Kind.CAPTURE: "To charge the card",
@@ -76,7 +76,7 @@ class PaymentAdmin(MoneyAdmin):
 
 
 class OperationAdmin(MoneyAdmin):
-    """Operations. checkout/admin.py adds the actions for stuck operations and registers this admin."""
+    """Admin pages for operations. checkout/admin.py adds the actions for stuck operations, and registers this class."""
 
     list_display = (
         "id",
@@ -148,7 +148,7 @@ class PostingAdmin(MoneyAdmin):
 
 @admin.register(BalanceEntry)
 class BalanceEntryAdmin(MoneyAdmin):
-    """Lines of the balances that the provider keeps: fees and payouts. They are not in the ledger."""
+    """Admin pages for the lines of the provider's balances: fees and payouts. They are not in the ledger."""
 
     list_display = (
         "id",
@@ -170,7 +170,7 @@ class BalanceEntryAdmin(MoneyAdmin):
 
 @admin.register(Movement)
 class MovementAdmin(MoneyAdmin):
-    """Movements of money at the provider."""
+    """Admin pages for movements of money at the provider."""
 
     list_display = ("kind", "amount", "bearer", "occurred_at", "payment", "checkout_uuid")
     list_filter = ("kind",)
@@ -187,7 +187,10 @@ class MovementAdmin(MoneyAdmin):
 
 
 class BookingAdmin(MoneyAdmin):
-    """Bookings that moved no money at the provider: settled outside, or no longer owed to a lead."""
+    """Admin pages for bookings. These did not move money at the provider.
+
+    A booking records that an amount was settled outside, or that it is no longer owed to a lead.
+    """
 
     list_display = ("id", "kind", "amount", "payment", "actor", "created_at", "checkout_uuid")
     list_filter = ("kind",)
@@ -200,12 +203,15 @@ class BookingAdmin(MoneyAdmin):
 
 @admin.register(Dispute)
 class DisputeAdmin(MoneyAdmin):
-    """Disputes. The open one with the nearest deadline comes first, and of the others the last one decided."""
+    """Admin pages for disputes. Open disputes come first, starting with the nearest deadline.
+
+    The decided disputes follow, starting with the one that was decided last.
+    """
 
     list_display = ("amount", "status", "reason", "opened_at", "respond_by", "payment", "checkout_uuid")
     list_filter = ("status",)
     list_select_related = ("payment__merchant",)
-    # An open dispute has no `closed_at`. The index `dispute_urgency` has this order.
+    # An open dispute has no `closed_at`. The index `dispute_urgency` has the same order.
     ordering = (  # type: ignore[assignment]  # the stubs allow no expressions in a tuple
         F("closed_at").desc(nulls_first=True),
         F("respond_by").asc(nulls_last=True),
@@ -234,14 +240,14 @@ class DisputeAdmin(MoneyAdmin):
 
 @admin.register(DatabaseMark)
 class DatabaseMarkAdmin(ReadOnlyAdmin):
-    """The server on which the database was last opened."""
+    """Admin pages that show the server on which the database was last opened."""
 
     list_display = ("server", "word", "opened_at")
 
 
 @admin.register(FormerAccount)
 class FormerAccountAdmin(ReadOnlyAdmin):
-    """The accounts at the provider that hold merchants' earlier payments."""
+    """Admin pages for the accounts at the provider that contain earlier payments to merchants."""
 
     is_small = True
     list_display = ("merchant", "provider_account")
@@ -249,7 +255,7 @@ class FormerAccountAdmin(ReadOnlyAdmin):
 
 @admin.register(Logo)
 class LogoAdmin(ReadOnlyAdmin):
-    """Merchants' logos, which merchants change in the portal."""
+    """Admin pages for merchants' logos. Merchants change them in the portal."""
 
     is_small = True
     list_display = ("merchant", "version", "changed_at")
@@ -262,7 +268,7 @@ class LogoAdmin(ReadOnlyAdmin):
 
 @admin.register(LedgerSum)
 class LedgerSumAdmin(MoneyAdmin):
-    """The sums of the ledger's closed months and days."""
+    """Admin pages for the sums of the ledger's closed months and days."""
 
     list_display = ("begin", "end", "merchant", "account", "amount")
     search_fields = ("id",)
@@ -271,7 +277,7 @@ class LedgerSumAdmin(MoneyAdmin):
 
 @admin.register(LedgerClosing)
 class LedgerClosingAdmin(ReadOnlyAdmin):
-    """The times until which the ledger is closed and summed."""
+    """Admin pages that show until when the ledger is closed and summed."""
 
     is_small = True
     list_display = ("closed_until", "summed_until")
@@ -279,20 +285,20 @@ class LedgerClosingAdmin(ReadOnlyAdmin):
 
 @admin.register(Reconciled)
 class ReconciledAdmin(ReadOnlyAdmin):
-    """The time until which the provider's books were read."""
+    """Admin pages that show until when the provider's books were read."""
 
     list_display = ("until",)
 
 
 @admin.register(LastBackup)
 class LastBackupAdmin(ReadOnlyAdmin):
-    """The time of the last back-up that was made and verified."""
+    """Admin pages that show when a back-up was last made and verified."""
 
     list_display = ("made_at",)
 
 
 @admin.register(Inquiry)
 class InquiryAdmin(ReadOnlyAdmin):
-    """The payments that must be read at the provider."""
+    """Admin pages for the payments that must be read at the provider."""
 
     list_display = ("payment", "due_at")

@@ -1,4 +1,4 @@
-"""Bookings that move no money at the provider, and their reversal (rule money.booked).
+"""Bookings that do not move money at the provider, and their reversal (rule money.booked).
 
 Every function must be called with the checkout locked.
 """
@@ -39,7 +39,7 @@ def close_owed(
 
 
 def reverse(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Reverse a booking with another booking. A constraint refuses a second reversal."""
+    """Reverse a booking with a second booking. A constraint refuses to reverse the same booking twice."""
     reversal = Booking(
         kind=booking.kind,
         payment=booking.payment,

@@ -1,4 +1,4 @@
-"""Actors: the `Cause` of a change, which the history stores, and the `Caller` of the API."""
+"""Who acts: the `Cause` of a change, which is stored in the history, and the `Caller` of the API."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from payments.models import Merchant
 
 @dataclass(frozen=True)
 class Cause:
-    """An actor (`client:<uuid>`, `user:<uuid>`, `customer:<uuid>`, `pump`) and the id of its request."""
+    """An actor (`client:<uuid>`, `user:<uuid>`, `customer:<uuid>` or `pump`) and the id of the actor's request."""
 
     actor: str
     request_id: str = ""
@@ -40,5 +40,5 @@ def cause_of(request: Any) -> Cause:
 
 
 def cause_of_operator(request: Any) -> Cause:
-    """Return the cause of an operator's actions in this request of the admin."""
+    """Return the cause of an operator's actions in this admin request."""
     return Cause(f"user:{request.user.pk}", request_id.current_id())

@@ -17,7 +17,7 @@ from payments.models import Dispute, Movement, Payment
 from payments.provider import DisputeRecord, DisputeStatus
 
 Status = Dispute.Status
-# For each reason that the provider names, what the payer said to the bank, in the payer's words.
+# For each reason that the provider reports, what the payer said to the bank, in the first person.
 REASON_SENTENCES = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -30,7 +30,7 @@ REASON_SENTENCES = {
 
 
 class RecordedDispute(NamedTuple):
-    """A recorded dispute, its previous status (None if it is new), and whether anything has changed."""
+    """A recorded dispute, its previous status (None if the dispute is new), and whether anything has changed."""
 
     dispute: Dispute
     previous_status: str | None
@@ -43,7 +43,7 @@ def payer_of(payment: Payment) -> str:
 
 
 def reason_in_words(row: Dispute) -> str:
-    """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in REASON_SENTENCES."""
+    """Return the reason for a dispute as a sentence. A reason that is not in REASON_SENTENCES is quoted."""
     payer = payer_of(row.payment)
     if row.reason in REASON_SENTENCES:
         return f"The {payer}’s reason: “{REASON_SENTENCES[row.reason]}”"
@@ -51,7 +51,7 @@ def reason_in_words(row: Dispute) -> str:
 
 
 def blocking_dispute(checkout_uuid: UUID) -> Dispute | None:
-    """Return an open dispute on a card of the checkout, or else a lost one. Both rule out refunds."""
+    """Return an open dispute on a card of the checkout, or else a lost one. Both make a refund impossible."""
     return _BLOCKING_DISPUTE.first(checkout_uuid)
 
 
@@ -65,9 +65,9 @@ _BLOCKING_DISPUTE = Prepared(blocking_disputes_of, UUID)
 
 
 def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
-    """Annotate rows with `is_disputed`: whether the checkout in the column `checkout` is disputed.
+    """Add `is_disputed` to each row: whether the checkout is disputed. `checkout` is the column with its id.
 
-    A checkout is disputed while a dispute is open, and after a dispute is lost.
+    A checkout is disputed while a dispute is open, and after a dispute was lost.
     """
     annotated: QuerySet[Any, Any] = rows.annotate(
         is_disputed=Exists(blocking_disputes_of(OuterRef(checkout)))
@@ -78,7 +78,7 @@ def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any,
 def blocking_dispute_of_row(row: Any) -> Dispute | None:
     """Return the dispute that `blocking_dispute` returns for a checkout.
 
-    If the row was read `with_disputed` and had no such dispute then, no query is made.
+    If the row comes from a query with `with_disputed` and had no such dispute, there is no further query.
     """
     return blocking_dispute(row.pk) if getattr(row, "is_disputed", True) else None
 
@@ -119,11 +119,11 @@ def lost_amounts_by_payment(checkout_uuid: UUID) -> dict[UUID, LostAmount]:
 
 
 def record_dispute(payment: Payment, record: DisputeRecord, *, now: datetime) -> RecordedDispute | None:
-    """Record a dispute's current state and its new balance lines, as they are in the provider's books.
+    """Record the current state of a dispute and its new balance lines, as they are in the provider's books.
 
-    A new dispute without balance lines, such as an inquiry, has moved no money. It is not recorded, and the
-    result is None. If the currency of a dispute differs from that of the payment, the dispute is recorded and
-    reported. Its lines are then not recorded, because the amount in the payment's currency is unknown.
+    A new dispute without balance lines, such as an inquiry, has not moved money. It is not recorded, and None is
+    returned. If the dispute and the payment have different currencies, the dispute is recorded and reported. Its
+    lines are then not recorded, because the amount in the payment's currency is unknown.
     """
     existing = Dispute.objects.filter(payment=payment, reference=record.reference).first()
     if existing is None and not record.lines:
@@ -175,7 +175,7 @@ def _post_lines(dispute: Dispute, record: DisputeRecord, now: datetime) -> bool:
 
 
 def _record_decision(dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
-    """Record the provider's decision, or that the provider has reopened a decided dispute."""
+    """Record a decision by the provider, or record that the provider has reopened a decided dispute."""
     dispute.status = Status(status)
     is_open = dispute.status == Status.OPEN
     dispute.closed_at = None if is_open else now

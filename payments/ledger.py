@@ -1,6 +1,6 @@
-"""The ledger: each movement and each booking is posted as lines that sum to zero (rule money.balanced).
+"""The ledger: each movement and each booking is posted as lines whose sum is zero (rule money.balanced).
 
-Database triggers check the sums and refuse changes of lines (sql/ledger.sql, sql/append_only.sql).
+Database triggers check the sums, and they refuse changes to the lines (sql/ledger.sql, sql/append_only.sql).
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ MOVEMENT_KINDS = {
 
 
 def bearer_account(operation: Operation) -> Account:
-    """Return the account that a capture is credited to, or that a refund is paid from.
+    """Return the account to which a capture is credited, or from which a refund is paid.
 
-    The capture of a mate's share is credited to the lead, and its reimbursement to the lead is paid from the
-    same account. Every other capture or refund uses the merchant's account.
+    The capture of a mate's share is credited to the lead's account, and the reimbursement to the lead is paid from
+    it. Every other capture or refund uses the merchant's account.
     """
     if operation.kind == Operation.Kind.CAPTURE:
         is_leads = operation.payment.kind == Payment.Kind.SHARE
@@ -35,9 +35,9 @@ def bearer_account(operation: Operation) -> Account:
 
 
 def posting_parameters(operation: Operation, state: str, reference: str) -> dict[str, Any]:
-    """Return the parameters of RECORD_OUTCOME that post the movement of an operation in its new `state`.
+    """Return the parameters with which RECORD_OUTCOME posts the movement of an operation in its new `state`.
 
-    An operation that moves no money has no posting. `reference` is the provider's id of the movement.
+    An operation that does not move money has no posting. `reference` is the provider's id of the movement.
     """
     kind = MOVEMENT_KINDS.get(operation.kind) if state == Operation.State.SUCCEEDED else None
     amount = 0 if kind is None else operation.amount if kind in Movement.INCOMING else -operation.amount
@@ -62,12 +62,12 @@ def record_movement(
     at: datetime,
     now: datetime,
 ) -> None:
-    """Record and post a movement that is not an operation's outcome.
+    """Record and post a movement that is not the outcome of an operation.
 
-    The movement is a returned refund, or a line that a dispute has added to the provider's balance.
+    It is a returned refund, or a line that a dispute has added to the provider's balance.
 
-    `amount` is positive, in minor units. A constraint refuses a movement that is already recorded. Must be
-    called with the checkout locked.
+    `amount` is positive, in minor units. A constraint refuses a movement that is already recorded. Must be called
+    with the checkout locked.
     """
     operation, dispute = (cause, None) if isinstance(cause, Operation) else (None, cause)
     moved = amount if kind in Movement.INCOMING else -amount
@@ -87,7 +87,7 @@ def record_movement(
 
 
 def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) -> None:
-    """Write the postings of a movement or a booking, with its id as `transaction`.
+    """Write the postings for a movement or a booking, whose id is `transaction`.
 
     `amounts` are in minor units, by account. A constraint refuses to post the same transaction twice.
     """

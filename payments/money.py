@@ -1,4 +1,4 @@
-"""Minor units, currencies, and amounts formatted for people (rule money.minor_units)."""
+"""Minor units, currencies, and formatted amounts for people (rule money.minor_units)."""
 
 import copy
 import re
@@ -12,14 +12,14 @@ from django.utils import translation
 
 MAXIMUM = 99_999_999  # the largest amount that the service accepts, in minor units of any currency
 _TYPED_AMOUNT = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
-# Babel has the number of decimals that people use. Providers use ISO 4217, which has more decimals for these
-# currencies.
+# Babel's data has the number of decimals that people use. For these currencies, ISO 4217 has more decimals, and
+# providers follow ISO 4217.
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
     ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2
 )
 
-# Narrow symbols from CLDR 48, which Babel's data leaves out: `symbol alt="narrow"`, or the symbol in the
-# currency's own country. A symbol is listed only if it is the same in all our languages.
+# Narrow symbols from CLDR 48 that are missing in Babel's data: `symbol alt="narrow"`, or the symbol that the
+# currency's own country uses. A symbol is listed only if it is the same in all our languages.
 NARROW_SYMBOLS = {
     code: symbol
     for symbol, codes in {
@@ -47,8 +47,8 @@ NARROW_SYMBOLS = {
     }.items()
     for code in codes.split()
 }
-# In these languages, an amount below the limit has no thousands separator, such as "1234,50 €". This
-# is CLDR's `minimumGroupingDigits`, which Babel does not support.
+# In these languages, an amount below the limit has no thousands separator, for example "1234,50 €". This is
+# `minimumGroupingDigits` in CLDR, which Babel does not support.
 GROUPED_FROM = {
     "es": 10_000,
     "it": 10_000,
@@ -56,14 +56,14 @@ GROUPED_FROM = {
 _LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR requires a space between a letter and a digit
 
 
-# Corrections of Babel's data: the euro replaced Bulgaria's lev on 1 January 2026. ISO 4217 lists Venezuela's VED in
-# addition to VES, but CLDR does not call VED legal tender.
+# Corrections to Babel's data. On 1 January 2026, the euro replaced Bulgaria's lev. ISO 4217 lists VED for Venezuela
+# in addition to VES, but according to CLDR, VED is not legal tender.
 WITHDRAWN_CURRENCIES, ADDED_CURRENCIES = frozenset({"BGN"}), frozenset({"VED"})
 
 
 @cache
 def currencies() -> frozenset[str]:
-    """Return the ISO 4217 codes of the currencies that a territory uses today."""
+    """Return the ISO 4217 codes of all currencies that are used in a territory today."""
     in_use = {
         code
         for history in get_global("territory_currencies").values()
@@ -74,12 +74,12 @@ def currencies() -> frozenset[str]:
 
 
 def minor_digits(currency: str) -> int:
-    """Return the number of decimals of a currency in ISO 4217: 2 for GBP, 0 for JPY, 3 for KWD."""
+    """Return how many decimals a currency has in ISO 4217: 2 for GBP, 0 for JPY, 3 for KWD."""
     return ISO_DIGITS.get(currency, get_currency_precision(currency))
 
 
 def plain_amount(amount: int, currency: str) -> str:
-    """Return an amount of minor units as a person types it: digits, a point and the currency's decimals."""
+    """Return an amount in minor units as a person types it: digits, a point and the currency's decimals."""
     return f"{Decimal(amount).scaleb(-minor_digits(currency)):f}"
 
 
@@ -97,15 +97,15 @@ def parse(text: str, currency: str) -> int | None:
 
 
 def display(amount: int, currency: str) -> str:
-    """Return an amount of minor units formatted in the active language, with a true minus sign. Rule page.dates."""
+    """Return an amount in minor units, formatted for the active language, with a true minus sign. Rule page.dates."""
     return _format_amount(amount, currency, _active_locale(), is_narrow=False)
 
 
 def display_for_payer(amount: int, currency: str) -> str:
-    """Return an amount as `display` does, but with the narrow symbol of the currency.
+    """Return an amount as `display` does, but with the narrow symbol of the currency, such as "95,50 £" in French.
 
-    An example in French is "95,50 £". A payer knows which dollar a shop means, but a merchant's list can
-    contain several currencies with the same symbol. Rule page.signs.
+    A payer knows which dollar a shop means. A merchant's list can contain several currencies with the same symbol.
+    Rule page.signs.
     """
     return _format_amount(amount, currency, _active_locale(), is_narrow=True)
 
@@ -114,7 +114,7 @@ def _active_locale() -> str:
     return translation.to_locale(translation.get_language() or "en")
 
 
-@lru_cache(4096)  # cached, because a page that refreshes shows the same amounts every second
+@lru_cache(4096)  # cached, because a page that refreshes every second shows the same amounts
 def _format_amount(amount: int, currency: str, locale: str, *, is_narrow: bool) -> str:
     digits = minor_digits(currency)
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])

@@ -1,4 +1,4 @@
-"""Money columns in the admin: amounts formatted for people."""
+"""Money columns for the admin, with amounts formatted for people."""
 
 from functools import cache
 from operator import attrgetter
@@ -13,22 +13,22 @@ from payments import money
 
 @cache
 def amount_column(name: str, title: str, currency: str) -> Column:
-    """Return a column that formats an amount of minor units.
+    """Return a column that formats an amount in minor units.
 
-    `name` is the field, and `currency` is the path to the row's currency code.
+    `name` is the field, and `currency` is the path to the currency code of the row.
     """
     code = attrgetter(currency)
 
     def format_cell(row: Any) -> str:
         return money.display(getattr(row, name), code(row))
 
-    # If the function had the field's name, the admin would show the field's help text, "Minor units".
+    # If the function had the same name as the field, the admin would show the help text of the field, "Minor units".
     format_cell.__name__ = f"{name}{AMOUNT_SUFFIX}"
     return admin.display(description=title)(format_cell)
 
 
 class MoneyAdmin(ReadOnlyAdmin):
-    """A read-only admin that shows the amounts of its rows in their currency."""
+    """Read-only admin pages that show the amounts of a row in its currency."""
 
     amounts: tuple[str, ...] = ("amount",)
     currency = "currency"

@@ -1,4 +1,4 @@
-"""Open operations. An open card operation blocks all other card operations on its checkout or share."""
+"""Open operations. An open card operation blocks all other card operations on the same checkout or share."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,16 +10,15 @@ from django.db.models import F, Field, FilteredRelation, Func, OuterRef, Q, Quer
 from config.lib.prepared import Prepared
 from payments.models import Operation, Payment
 
-# When an operation of these kinds starts, its order counts as changed. Only the operation's row records the
-# start, so that the order's row and its indexes need not be written.
+# When an operation of these kinds starts, its order counts as changed. The start is recorded only in the row of the
+# operation, so that the order's row and its indexes do not have to be written.
 KINDS_NOT_ON_ORDER_ROW = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
 
 
 def query_open_operation(subject: UUID | OuterRef) -> QuerySet[Operation]:
     """Return a query for the open card operation on the live payment of a checkout or share.
 
-    Reimbursements and operations on an abandoned payment are left out, because they do not block other
-    operations.
+    Reimbursements and operations on an abandoned payment are excluded, because they do not block other operations.
     """
     return _query_open(payment__subject=subject)
 
@@ -38,10 +37,10 @@ def _is_open_card_operation(prefix: str = "") -> Q:
 
 
 def pending_operation_of(subject: str) -> Subquery:
-    """Return a subquery for a checkout's or share's pending operation: `[kind, created_at]` as JSON, or null.
+    """Return a subquery for the pending operation of a checkout or share: `[kind, created_at]` as JSON, or null.
 
-    `subject` is the outer query's column with the id of the checkout or share. The pending operation is the
-    open operation, or else a planned void or refund. A void or refund is pending as soon as it is planned,
+    `subject` is the column of the outer query with the id of the checkout or share. The pending operation is the open
+    operation, or else a planned void or refund. A void or refund is pending from the moment when it is planned,
     because the order's row does not change when the pump sends it or retries it.
     """
     rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
@@ -52,10 +51,10 @@ def pending_operation_of(subject: str) -> Subquery:
 
 
 def orders_with_call_since(merchant_uuid: UUID, since: datetime) -> list[UUID]:
-    """Return the merchant's orders with a call that began after `since` and has no answer yet.
+    """Return the merchant's orders that have an unanswered call that began after `since`.
 
-    Only authorizations and captures count. The order's row does not record the start of such a call, but it
-    records every answer.
+    Only authorizations and captures count. The order's row does not record when such a call starts, but it records
+    every answer.
     """
     return [operation.payment.subject for operation in _CALLS_SINCE.all(merchant_uuid, since)]
 
@@ -70,14 +69,14 @@ _CALLS_SINCE = Prepared(_calls_since, UUID, datetime)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
-    """Annotate checkouts or shares with `open_kind`: the kind of their open operation, or null."""
+    """Add `open_kind` to checkouts or shares: the kind of their open operation, or null."""
     kind = query_open_operation(OuterRef("pk")).values("kind")[:1]
     annotated: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(kind))
     return annotated
 
 
 class LivePayment(NamedTuple):
-    """The live payment of a checkout or share, with the id and kind of its open operation, if it has one."""
+    """The live payment of a checkout or share. If it has an open operation, also the operation's id and kind."""
 
     payment: Payment
     open_uuid: UUID | None
@@ -85,7 +84,7 @@ class LivePayment(NamedTuple):
 
 
 def live_payment(subject: UUID) -> LivePayment | None:
-    """Return the live payment of a checkout or share and its open operation, read in one statement."""
+    """Return the live payment of a checkout or share and its open operation, both read in one statement."""
     payment: Any = _LIVE_PAYMENT.first(subject)
     return LivePayment(payment, payment.open_uuid, payment.open_kind) if payment else None
 
@@ -93,7 +92,7 @@ def live_payment(subject: UUID) -> LivePayment | None:
 def query_live_payment(subject: UUID) -> QuerySet[Payment, Any]:
     """Return a query for the live payment of a checkout or share.
 
-    The id and kind of its open operation are `open_uuid` and `open_kind`.
+    The id and the kind of its open operation are in `open_uuid` and `open_kind`.
     """
     rows = Payment.objects.filter(subject=subject, is_live=True)
     with_open = rows.annotate(
@@ -111,15 +110,15 @@ def open_operation(subject: UUID) -> Operation | None:
 
 
 def open_operation_of_row(row: Any) -> Operation | None:
-    """Return the open card operation of a checkout's or share's row, or None.
+    """Return the open card operation of a checkout or share, given its row, or None.
 
-    If the row was read `with_open_kind` and had no open operation then, no query is made.
+    If the row comes from a query with `with_open_kind` and had no open operation, there is no further query.
     """
     return open_operation(row.pk) if getattr(row, "open_kind", row) is not None else None
 
 
 def had_open_operation(row: Any) -> bool:
-    """Return whether a row had an open operation when it was read `with_open_kind`."""
+    """Return whether a row had an open operation when `with_open_kind` read it."""
     return getattr(row, "open_kind", None) is not None
 
 
@@ -127,7 +126,7 @@ _OPEN_OPERATION = Prepared(lambda subject: query_open_operation(subject).select_
 
 
 def abandon_payment(payment: Payment, now: datetime) -> None:
-    """Mark a payment as abandoned, so that the payer can use another card, no matter how this payment ends.
+    """Mark a payment as abandoned, so that the payer can use another card before the outcome is known.
 
     Must be called with the checkout locked.
     """

@@ -1,4 +1,4 @@
-"""Decides when an open operation is due again, and lets a process claim it (rule doubt.unknown)."""
+"""Decides when an open operation is due again, and lets processes claim due operations (rule doubt.unknown)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,14 +13,14 @@ from config.lib.database import queries
 from payments import restore_guard, statements
 from payments.models import Operation
 
-LEASE = timedelta(seconds=10)  # after this, another process can safely retry under the same key
+LEASE = timedelta(seconds=10)  # after this, another process can safely retry with the same key
 MAX_PAYER_WAIT = timedelta(
     minutes=1
 )  # how long a payer waits for their bank before they may use another card
 FREQUENT_CHECKS_FOR = timedelta(
     minutes=15
-)  # slightly longer than the time that a payer has to answer their bank
-PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
+)  # slightly longer than the time that a payer has to confirm at their bank
+PENDING_TOO_LONG = timedelta(minutes=10)  # limit for a capture that the provider has accepted
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
@@ -32,13 +32,13 @@ def is_in_doubt(operation: Operation) -> bool:
 
 
 def is_leased(operation: Operation, now: datetime) -> bool:
-    """Return whether a process still leases the operation. A lease ends when its operation is due again."""
+    """Return whether a process still leases the operation. The lease ends when the operation is due again."""
     at = operation.next_attempt_at
     return operation.lease_token is not None and at is not None and at > now
 
 
 def retry_delay(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return the delay before the next call or look-up. The delays grow (rule doubt.authorize)."""
+    """Return the delay before the next call or look-up. The delay grows with each one (rule doubt.authorize)."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
         return timedelta(seconds=5 if age < FREQUENT_CHECKS_FOR else 60)
@@ -48,12 +48,12 @@ def retry_delay(operation: Operation, state: State, now: datetime) -> timedelta:
         return doubled_delay(tries // 4, 600)
     if operation.kind == Kind.VOID:
         return doubled_delay(tries // 4, 60)
-    # short delays for a capture, because a hold must be released soon after its deadline
+    # The delays for a capture are short, because a hold must be released soon after its deadline.
     return doubled_delay(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
 
 
 def doubled_delay(times: int, longest: int) -> timedelta:
-    """Return one second doubled `times` times, at most `longest` seconds."""
+    """Return one second doubled `times` times, but at most `longest` seconds."""
     return timedelta(seconds=min(2.0 ** min(times, 10), longest))
 
 
@@ -74,8 +74,8 @@ def make_due_by(operation: Operation, moment: datetime) -> None:
 def oldest_due_at(now: datetime) -> datetime | None:
     """Return the due time of the operation that has been due for the longest time, or None if none is due.
 
-    A planned operation that waits for another operation of its payment is left out, because the pump cannot
-    process it yet.
+    The pump cannot process a planned operation that waits for another operation on the same payment. Such operations
+    are excluded.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
         Q(is_open=True) & ~Q(kind=Kind.REFUND)
@@ -98,12 +98,12 @@ def claim(
 ) -> Sequence[Operation]:
     """Lease up to `limit` due operations in a separate short transaction, and return them.
 
-    A planned operation is leased only if no earlier planned operation of its payment is due, and if no other
-    operation of the payment is open. An open refund is an exception: it does not block other refunds to the
-    card. The planned operation then becomes in flight. It is due again when the lease expires.
+    A planned operation is leased only if no earlier planned operation on its payment is due, and if no other
+    operation on the payment is open. There is one exception: an open refund does not block other refunds to the card.
+    The planned operation is then in flight, and it is due again when the lease expires.
 
-    `operation_uuid` and `kinds` restrict which operations are leased. If the database was restored and not
-    repaired, no operation is leased.
+    `operation_uuid` and `kinds` restrict which operations are leased. If the database was restored and is not
+    repaired yet, no operation is leased.
     """
     if restore_guard.is_closed():
         return []
@@ -116,18 +116,18 @@ def claim(
     }
     claimed = _lease_operations(statement, parameters)
     if not claimed:
-        return []  # usually no operation is due, and the rows need not be queried
+        return []  # usually no operation is due, and no further query is needed
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
-    # If this process has slept, other processes might have leased some of these operations in the meantime.
+    # If this process was suspended for a while, other processes might have leased some of these operations.
     return [row for row in rows if row.lease_token == claimed[row.pk]]
 
 
 def _lease_operations(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
-    """Return the operations that were leased, each with its lease token."""
+    """Return the lease token of each operation that was leased, by the operation's id."""
     try:
         with transaction.atomic(durable=True):
             return dict(queries.rows(statement, parameters))
     except IntegrityError:
-        # Another pump opened an operation on one of these payments. The leases are rolled back, so that all
-        # these operations are still due.
+        # Another pump has opened an operation on one of these payments. The leases are rolled back, so all these
+        # operations are still due.
         return {}

@@ -1,6 +1,6 @@
 """Operations at the provider: `begin` writes one, `perform` makes the call, `save_outcome` stores the answer.
 
-No other module moves money at a provider. No module calls a provider inside a transaction.
+Only this module moves money at a provider. A provider is never called inside a transaction.
 """
 
 import time
@@ -26,7 +26,7 @@ from payments.provider import CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
-PATIENCE = 8.0  # maximum seconds for a whole call, if the caller sets no deadline
+PATIENCE = 8.0  # maximum seconds for a whole call, if the caller does not set a deadline
 CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
 LOOK_UP_SECONDS = 2.0
 HELD_FOR_LESS = "held_for_less"  # reason code of an authorization that held less than the requested amount
@@ -40,8 +40,8 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
 
-# The status of a payment after an operation has ended. The end of a refund does not change the status: the
-# payment becomes `refunded` only when its whole order is refunded.
+# The status of a payment after an operation has ended. The end of a refund does not change it, because a payment
+# becomes `refunded` only when its whole order is refunded.
 PAYMENT_AFTER: dict[tuple[str, str], Status] = {
     (Kind.AUTHORIZE, State.SUCCEEDED): Status.AUTHORIZED,
     (Kind.AUTHORIZE, State.DECLINED): Status.DECLINED,
@@ -63,8 +63,8 @@ STATE_AFTER: dict[Verdict, State] = {
 def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Operation:
     """Write an operation that the caller is about to perform.
 
-    It is in flight, is leased for ten seconds, and counts as sent. Must be called in a transaction that has
-    locked the checkout. The caller must call `perform` after it has committed this transaction.
+    The operation is in flight, is leased for ten seconds, and counts as sent. Must be called in a transaction that
+    has locked the checkout. After the commit, the caller must call `perform`.
     """
     operation = Operation(
         payment=payment,
@@ -89,7 +89,7 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 def read_operation(operation_uuid: UUID) -> Operation:
     """Return the operation with its payment, read again from the database.
 
-    Call it after locking the checkout: another process might have changed the operation before the lock.
+    Call it after the checkout is locked, because another process might have changed the operation before that.
     """
     return _CURRENT.get(operation_uuid)
 
@@ -98,11 +98,11 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 
 
 def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
-    """Call the provider under the operation's id. Return UNKNOWN if the call fails or is not sent.
+    """Call the provider with the operation's id as key. Return UNKNOWN if the call fails or is not sent.
 
-    Must be called with no transaction open. The caller must set `deadline`, at most PATIENCE seconds ahead,
-    before it begins or claims the operation. No call is sent after the deadline, after the lease has ended,
-    or under a key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
+    Must be called with no transaction open. The caller must set `deadline` to at most PATIENCE seconds ahead before
+    it begins or claims the operation. The call is not sent after the deadline, after the end of the lease, or with a
+    key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
     """
     wait = deadline.remaining(CALL_SECONDS[operation.kind])
     if wait <= 0 or not _record_sending(operation):
@@ -113,9 +113,9 @@ def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
 def _record_sending(operation: Operation) -> bool:
     """Record that the operation is sent now. Return False if this process must not send it.
 
-    `last_sent_at` becomes the end of a lease that starts now. The caller's deadline is earlier, so no call is
-    sent after `last_sent_at`, even if this process sleeps before its call. For a new operation, `begin` has
-    already recorded the sending.
+    `last_sent_at` is set to the end of a lease that starts now. The caller's deadline is earlier, so a call is never
+    sent after `last_sent_at`, even if this process is suspended before its call. For a new operation, `begin` has
+    already recorded this.
     """
     lease_end, last = operation.next_attempt_at, operation.last_sent_at
     if operation.lease_token is not None and lease_end is not None and last is not None and last >= lease_end:
@@ -133,7 +133,7 @@ def _record_sending(operation: Operation) -> bool:
 
 
 def _send(operation: Operation, deadline: Deadline) -> Outcome:
-    """Make the call, unless the deadline has passed because the process slept after `_record_sending`.
+    """Make the call, unless the deadline has passed because the process was suspended after `_record_sending`.
 
     Rule provider.registered.
     """
@@ -159,7 +159,7 @@ def _send(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _keep_reference(payment: Payment, reference: str) -> None:
-    """Commit the provider's id of a payment, unless another process has committed an id already."""
+    """Commit the provider's id of a payment, unless another process has already committed an id."""
     rows = Payment.objects.filter(pk=payment.pk)
     rows.filter(provider_reference="").update(provider_reference=reference)
     payment.provider_reference = rows.values_list("provider_reference", flat=True).get()
@@ -172,14 +172,15 @@ def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcom
 
 
 def is_captured_already(outcome: Outcome) -> bool:
-    """Return whether the provider refused because we or someone else had already captured the money."""
+    """Return whether the provider refused the operation because we or someone else had already captured the money."""
     return outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason == "already_captured"
 
 
 def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> Outcome:
     """Look up a capture.
 
-    If the result is `already_captured`, return UNKNOWN, because someone else might have captured the money.
+    If the outcome is a refusal with the reason `already_captured`, return UNKNOWN, because someone else might have
+    captured the money.
     """
     outcome = look_up(capture, deadline=deadline)
     return Outcome(Verdict.UNKNOWN) if is_captured_already(outcome) else outcome
@@ -227,14 +228,14 @@ def _ask_provider(operation: Operation, send_request: Callable[[], Outcome], req
 
 
 def _check_amount(operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome, with a different verdict if its amount is not the operation's amount.
+    """Return the outcome. If its amount is not the operation's amount, return it with a different verdict.
 
-    The verdict of an authorization that holds money becomes DECLINED. The verdict of any other operation
-    becomes UNKNOWN. A void of any amount is accepted if no hold of the payment was recorded, because the bank
-    might have held less on a card that was declined or given up. Rules doubt.amount, pay.held_for_less.
+    An authorization that holds a different amount becomes DECLINED. Any other operation becomes UNKNOWN. There is one
+    exception: if no hold of the payment was recorded, a void of any amount is accepted, because the bank might have
+    held less on a card that was declined or given up. Rules doubt.amount, pay.held_for_less.
     """
     releases_other_amount = operation.kind == Kind.VOID and operation.payment.status != Status.AUTHORIZED
-    # Before the payer has confirmed, no money is held, so there is no amount to check.
+    # Before the payer has confirmed, no money is held, and there is no amount to check.
     is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     if outcome.amount in (None, operation.amount) or releases_other_amount or not is_done:
         return outcome
@@ -249,11 +250,10 @@ def _check_amount(operation: Operation, outcome: Outcome) -> Outcome:
 def save_outcome(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None) -> bool:
     """Record the provider's answer, the payment's new status and the postings.
 
-    Return whether anything was recorded. Must be called with the checkout locked. `operation` must have been
-    read with `read_operation` under this lock. An operation that has ended stays unchanged, because a late
-    answer under the same key can only repeat the outcome. `lease` is the lease under which the provider was
-    called. If another process has leased the operation since, an unknown outcome is not recorded. Rule
-    doubt.sleeper.
+    Return whether anything was recorded. Must be called with the checkout locked, and `operation` must have been read
+    with `read_operation` under this lock. An operation that has ended is not changed, because a late answer for the
+    same key can only repeat the outcome. `lease` is the lease that was valid when the provider was called. If another
+    process has leased the operation since then, an unknown outcome is not recorded. Rule doubt.sleeper.
     """
     if operation.ended_at is not None:
         return False
@@ -270,7 +270,7 @@ def save_outcome(operation: Operation, outcome: Outcome, *, now: datetime, lease
 
 
 def _write_state(statement: str, operation: Operation, payment_changes: dict[str, str], **facts: Any) -> bool:
-    """Write an operation's new state, its payment's new status and its postings with the given statement.
+    """Run the statement that writes an operation's new state, its payment's new status, and its postings.
 
     Return False if the statement has not changed the operation.
     """
@@ -284,7 +284,7 @@ def _write_state(statement: str, operation: Operation, payment_changes: dict[str
 
 
 def _report_if_too_long(operation: Operation, now: datetime) -> None:
-    """Report an operation that has had no clear answer for too long (rules doubt.day, doubt.pending)."""
+    """Report an operation that has been without a clear answer for too long (rules doubt.day, doubt.pending)."""
     first = planning.replaced_operations(operation).order_by("created_at").first() or operation
     age = now - first.created_at
     if (
@@ -302,7 +302,7 @@ def _new_facts(operation: Operation, outcome: Outcome, now: datetime) -> dict[st
     if state == State.UNKNOWN and _keeps_state(operation, outcome):
         state = State(operation.state)
     ended = state in Operation.ENDED
-    # The pump neither sends nor looks up an operation that others made at the provider.
+    # If others made the operation at the provider, the pump neither sends it nor looks it up.
     is_of_others = operation.purpose == Operation.Purpose.OUTSIDE
     return {
         "state": state,
@@ -318,7 +318,7 @@ def _new_facts(operation: Operation, outcome: Outcome, now: datetime) -> dict[st
 
 
 def _keeps_state(operation: Operation, outcome: Outcome) -> bool:
-    """Return whether the state stays the same, because an unclear answer revokes no earlier answer."""
+    """Return whether the state stays the same, because an unclear answer does not revoke an earlier answer."""
     if operation.state == State.PENDING:
         return not outcome.is_vouched
     return operation.state == State.NEEDS_ACTION
@@ -340,7 +340,7 @@ def _payment_changes(operation: Operation, state: State, outcome: Outcome) -> di
 
 
 def _stays_declined(operation: Operation, new_status: Status) -> bool:
-    """Return whether a voided payment stays `declined`, because the rate limits on cards must count it."""
+    """Return whether a voided payment stays `declined`, so that the rate limits on cards count it."""
     payment = operation.payment
     if new_status != Status.VOIDED or payment.status != Status.DECLINED:
         return False
@@ -348,7 +348,7 @@ def _stays_declined(operation: Operation, new_status: Status) -> bool:
 
 
 def save_late_success(operation: Operation, reference: str, *, now: datetime) -> None:
-    """Change a failed capture or refund to succeeded, because the provider now reports its success.
+    """Change a failed capture or refund to succeeded, because the provider now reports that it has succeeded.
 
     Must be called with the checkout locked.
     """

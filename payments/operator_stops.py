@@ -1,4 +1,4 @@
-"""Operators' stops of new business. Each process caches them for at most four seconds.
+"""Stops of new business by operators. Each process caches them for at most four seconds.
 
 Rule operator.stop.
 """
@@ -14,7 +14,7 @@ from config.lib.process.cached_reads import CachedRead
 from payments import restore_guard
 from payments.models import Merchant, Switch
 
-CACHE_SECONDS = 3.0  # a stop is effective everywhere within five seconds
+CACHE_SECONDS = 3.0  # with this value, a stop takes effect everywhere within five seconds
 
 
 class MerchantSuspended(Exception):
@@ -28,8 +28,8 @@ class AllStopped(Exception):
 def check(merchant: Merchant) -> None:
     """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
 
-    Raise restore_guard.ServiceClosed if the database was restored and not repaired. The pumps do not call this,
-    because unresolved operations must be finished in any case.
+    Raise restore_guard.ServiceClosed if the database was restored and is not repaired yet. The pumps do not call this
+    function, because unresolved operations must always be finished.
     """
     restore_guard.check()
     stopped = _stopped_merchants()
@@ -40,17 +40,17 @@ def check(merchant: Merchant) -> None:
 
 
 def is_stopped(merchant_uuid: UUID) -> bool:
-    """Return whether an operator has stopped the new business of this merchant, or of all merchants."""
+    """Return whether an operator has stopped new business for this merchant or for all merchants."""
     return not _stopped_merchants().isdisjoint((merchant_uuid, None))
 
 
 def stopped_merchants() -> frozenset[UUID | None]:
-    """Return the merchants whose new business an operator has stopped. None stands for all merchants."""
+    """Return the merchants whose new business an operator has stopped. None in the result means all merchants."""
     return _stopped_merchants()
 
 
 def stopped_since(merchant_uuid: UUID) -> datetime | None:
-    """Return the time at which an operator stopped this merchant, or all, or None if it is not stopped."""
+    """Return when an operator stopped this merchant, or all merchants. Return None if it is not stopped."""
     if not is_stopped(merchant_uuid):
         return None
     of_merchant = Q(merchant=merchant_uuid) | Q(merchant=None)
@@ -61,13 +61,13 @@ def stopped_since(merchant_uuid: UUID) -> datetime | None:
 
 
 def was_stopped_since(merchant_uuid: UUID, since: datetime) -> bool:
-    """Return whether the new business of this merchant is stopped, or a stop was lifted at `since` or later."""
+    """Return whether new business is stopped for this merchant, or a stop was lifted at `since` or later."""
     of_merchant = Q(merchant=merchant_uuid) | Q(merchant=None)
     return Switch.objects.filter(of_merchant, Q(is_stopped=True) | Q(changed_at__gte=since)).exists()
 
 
 def suspend(merchant: Merchant | None, *, reason: str) -> Switch | None:
-    """Stop the new business of a merchant, or of all merchants if `merchant` is None.
+    """Stop new business for a merchant, or for all merchants if `merchant` is None.
 
     Return the switch, or None if the switch was already set.
     """
@@ -77,7 +77,7 @@ def suspend(merchant: Merchant | None, *, reason: str) -> Switch | None:
 def resume(merchant: Merchant | None, *, reason: str) -> Switch | None:
     """Lift the stop of a merchant, or the stop of all merchants if `merchant` is None.
 
-    Lifting one of these stops does not lift the other. Return the switch, or None if it was not set.
+    These stops are independent: lifting one does not lift the other. Return the switch, or None if it was not set.
     """
     return _set_switch(merchant, is_stopped=False, reason=reason)
 

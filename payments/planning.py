@@ -1,4 +1,4 @@
-"""Plans, repeats and withdraws operations, and gives them new keys. No other module inserts operations."""
+"""Plans, repeats and withdraws operations, and gives them new keys. Only this module inserts operations."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,18 +19,18 @@ from payments.models import Operation
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 # `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the time from
-# `first_sent_at` to `last_sent_at` is the lease and a few microseconds. If it was sent twice, the time is
-# longer, because a second call waits for the first call's answer or for the end of its lease.
+# `first_sent_at` to `last_sent_at` is the lease and a few microseconds. If it was sent twice, this time is longer,
+# because the second call waits for the answer to the first call or for the end of its lease.
 SINGLE_CALL_SPAN = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
 
 
 class OperationDetails(NamedTuple):
-    """The purpose and amount of a planned operation.
+    """The purpose and the amount of a planned operation.
 
-    A refund part has `refund_uuid`, and a reimbursement has `share_uuid`. `amount` is in minor units, or None
-    for the payment's own amount. `at` is the time when the operation becomes due (None: now). The operation's
-    age is counted from this time. `resends` is the returned refund that the operation replaces.
+    A refund part has `refund_uuid`, and a reimbursement has `share_uuid`. `amount` is in minor units, or None for the
+    whole amount of the payment. The operation becomes due at `at`, or now if `at` is None, and its age is counted
+    from this time. `resends` is the returned refund that the operation replaces.
     """
 
     amount: int | None = None
@@ -52,7 +52,7 @@ WHOLE = OperationDetails()
 def plan_operations(
     payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, details: OperationDetails = WHOLE
 ) -> None:
-    """Plan an operation on each payment. The pump performs it, and repeats it until the provider confirms."""
+    """Plan an operation on each payment. The pump performs and repeats it until the provider confirms it."""
     due_at = details.at or now
     planned = Operation(
         kind=kind,
@@ -85,15 +85,15 @@ def _insert_operations(
 
 
 def longest_key_use() -> timedelta:
-    """Return the time after its first use during which a key can be sent again.
+    """Return how long after its first use a key can be used again.
 
-    After this time, the provider might not recognize the key.
+    After this time, the provider might no longer recognize the key.
     """
     return provider.current_provider().key_life - KEY_MARGIN
 
 
 def calls_end_at(operation: Operation) -> datetime | None:
-    """Return the time after which no call under the operation's key can be carried out.
+    """Return the time after which a call with the operation's key can no longer be carried out.
 
     Return None if no call was sent.
     """
@@ -102,7 +102,7 @@ def calls_end_at(operation: Operation) -> datetime | None:
 
 
 def calls_have_ended(operation: Operation, now: datetime) -> bool:
-    """Return whether no call under the operation's key can be carried out any more."""
+    """Return whether calls with the operation's key can no longer be carried out."""
     ended_at = calls_end_at(operation)
     return ended_at is None or ended_at <= now
 
@@ -114,7 +114,7 @@ def was_sent_again(operation: Operation) -> bool:
 
 
 def assume_sent(since: datetime, now: datetime) -> None:
-    """Assume that every operation that has not ended was sent from `since` until `now`.
+    """Assume that each operation that has not ended was sent during the whole time from `since` to `now`.
 
     A restored database has no record of the calls that were sent in this period.
     """
@@ -123,7 +123,7 @@ def assume_sent(since: datetime, now: datetime) -> None:
 
 
 def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
-    """Plan a void of each payment, unless it has a void that succeeded or can succeed.
+    """Plan a void of each payment, unless it already has a void that succeeded or can still succeed.
 
     Return whether a void was planned.
     """
@@ -134,18 +134,18 @@ def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
 
 
 def released_payments(payments: Sequence[UUID]) -> set[UUID]:
-    """Return those of these payments that have a void that succeeded or can succeed."""
+    """Return the payments that already have a void that succeeded or can still succeed."""
     voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID).exclude(state=State.FAILED)
     return set(voids.values_list("payment", flat=True))
 
 
 def replace_under_new_key(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
-    """Replace an operation that never reached the provider with one under a new key, due from `at`.
+    """Replace an operation that never reached the provider by one with a new key, due from `at`.
 
-    The new operation is open at once, so that no other operation begins on the payment. A new refund is only
-    planned. The amount owed to the card might have changed, so the caller must then settle the order.
-    Each further replacement waits twice as long as the previous one, at most ten minutes. Must be called with
-    the checkout locked.
+    The new operation is open at once, so that no other operation begins on the payment. There is one exception: a new
+    refund is only planned. The amount owed to the card might have changed, so the caller must then settle the order.
+    Each further replacement waits twice as long as the previous one, but at most ten minutes. Must be called with the
+    checkout locked.
     """
     times = replaced_operations(operation).count()
     later = now + operation_queue.doubled_delay(times, 600) if times else now
@@ -164,14 +164,14 @@ def replace_under_new_key(operation: Operation, *, now: datetime, at: datetime |
 
 
 def end_for_new_key(operation: Operation, *, now: datetime) -> None:
-    """End an operation that never reached the provider. The caller replaces it under a new key."""
+    """End an operation that never reached the provider. The caller replaces it by one with a new key."""
     Operation.objects.filter(pk=operation.pk, ended_at=None).update(
         state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
     )
 
 
 def replaced_operations(operation: Operation) -> QuerySet[Operation]:
-    """Return a query for the operations under earlier keys that this operation has replaced."""
+    """Return a query for the operations with earlier keys that this operation has replaced."""
     same_fields = {
         name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")
     }
@@ -191,7 +191,7 @@ def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> None:
 
 
 def attempts_at_same_part(part: Operation) -> QuerySet[Operation]:
-    """Return all attempts at the same refund part or reimbursement, including `part` itself."""
+    """Return all attempts to make the same refund part or reimbursement, including `part` itself."""
     return Operation.objects.filter(
         payment=part.payment_id, kind=Kind.REFUND, refund_uuid=part.refund_uuid, share_uuid=part.share_uuid
     )

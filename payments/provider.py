@@ -28,7 +28,7 @@ CARD_CANNOT_TAKE_IT = frozenset(
 
 
 class Verdict(StrEnum):
-    """A provider's verdict about an operation. A missing answer or a 5xx answer is UNKNOWN, never FAILED."""
+    """A provider's verdict on an operation. A missing answer or a 5xx answer is UNKNOWN, never FAILED."""
 
     SUCCEEDED = "succeeded"
     DECLINED = "declined"
@@ -52,11 +52,10 @@ class Card:
 class Outcome:
     """A provider's answer about one operation.
 
-    `amount`, if not None, is the amount moved or held, in minor units. It can differ from the operation's
-    amount only after a partial hold. If the verdict is NOT_FOUND and `is_vouched` is true, the adapter has
-    read all that the provider stores about the payment, and the operation is not there. If `is_vouched` is
-    false, the operation might be there. In both cases, the provider can still carry out a call that was sent
-    earlier.
+    `amount`, if not None, is the amount that was moved or held, in minor units. It can differ from the operation's
+    amount only if a smaller amount was held. If the verdict is NOT_FOUND and `is_vouched` is true, the adapter has
+    read everything that the provider stores about the payment, and the operation is not there. If `is_vouched` is
+    false, the operation might be there. In both cases, the provider can still carry out a call that was sent earlier.
     """
 
     verdict: Verdict
@@ -70,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class AmountRule:
-    """The amounts that a card can be charged, in minor units: multiples of `step` within the bounds."""
+    """The amounts that a card can be charged, in minor units: multiples of `step` from the minimum to the maximum."""
 
     minimum: int = 1
     step: int = 1
@@ -87,10 +86,10 @@ class AmountRule:
 
 @dataclass(frozen=True)
 class CardForm:
-    """The data for a card page, on which a payer enters a card for an order or share (`subject`).
+    """The data for a card page, on which a payer enters a card for an order or a share (`subject`).
 
-    `amount` is in minor units. `account` is the merchant's account at the provider, "" for our own. `page` is
-    the content around the card fields. The page is in the language that is active when it is opened.
+    `amount` is in minor units. `account` is the merchant's account at the provider, or "" for our own account. `page`
+    is the content around the card fields. The page is shown in the language that is active when it is opened.
     """
 
     subject: UUID
@@ -105,9 +104,9 @@ class CardForm:
 class CardPage:
     """A card page on our own host: the adapter's template and its context.
 
-    `allows` maps directives of the page's Content Security Policy, such as `script-src`, to the additional
-    origins that they allow. The page shows the content of CardForm.page. Its script sends the browser to
-    `return_url`, with `card_token` added to the query.
+    `allows` maps directives of the page's Content Security Policy, such as `script-src`, to further origins that the
+    page needs. The page shows the content of CardForm.page. Its script sends the browser to `return_url`, and adds
+    `card_token` to the query.
     """
 
     template: str
@@ -117,7 +116,7 @@ class CardPage:
 
 @dataclass(frozen=True)
 class CardUse:
-    """A single-use card token, and the payer's return address if their bank asks them to confirm."""
+    """A card token for a single use, and the address to which the payer returns if their bank asks them to confirm."""
 
     token: str
     return_url: str = ""
@@ -128,8 +127,8 @@ class PaymentRecord:
     """One payment in the provider's own books, with the data that is needed to restore our row.
 
     `subject` is the order or share that was to be paid. `reference` is the provider's id, if the payment was
-    registered there. `place` is the merchant's account there, "" for our own. `is_moved` is true if the
-    payment holds or held money, or captured it. `amount` is the requested amount in minor units.
+    registered there. `place` is the merchant's account there, or "" for our own account. `is_moved` is true if the
+    payment has held or captured money. `amount` is the requested amount in minor units.
     """
 
     payment: UUID
@@ -153,7 +152,7 @@ class DisputeStatus(StrEnum):
 
 @dataclass(frozen=True)
 class DisputeLine:
-    """A balance line of the provider. It withdrew the disputed money or, if `is_back`, reinstated it."""
+    """A line in the provider's balance. It withdraws the disputed money or, if `is_back`, returns it."""
 
     reference: str
     is_back: bool
@@ -164,10 +163,10 @@ class DisputeLine:
 class DisputeRecord:
     """One dispute in the provider's books.
 
-    `reference` is the provider's id of the dispute. `respond_by` is the deadline for evidence. `lines` show
-    whether and when the dispute moved money. Each line moved the whole `amount`. The amounts in the
-    provider's lines are in the account's currency and are not part of this record. `unknown_status` is the
-    provider's status if the adapter does not know it. Such a dispute counts as open.
+    `reference` is the provider's id of the dispute. `respond_by` is the deadline for evidence. `lines` show whether
+    and when the dispute moved money. Each line moved the whole `amount`. The provider's lines also have amounts in
+    the currency of the account, which are not part of this record. If the adapter does not know the provider's status
+    of the dispute, this status is in `unknown_status`, and the dispute counts as open.
     """
 
     reference: str
@@ -198,10 +197,10 @@ class CaptureRecord:
 class RefundRecord:
     """The current state of one refund of a payment, made by this service or by someone else.
 
-    `reference` is the same as in the refund's Outcome. `verdict` is PENDING, SUCCEEDED or FAILED.
-    `has_returned` is true if the refund had paid the money back before it failed. `operation` is our
-    operation, or None if someone else made the refund. `refund` or `share` is our id of the refund or share
-    that the operation is for, if the provider stores that id.
+    `reference` is the same as in the refund's Outcome. `verdict` is PENDING, SUCCEEDED or FAILED. `has_returned` is
+    true if the refund had paid the money back before it failed. `operation` is our operation, or None if someone else
+    made the refund. `refund` or `share` is our id of the refund or share that the operation is for, if the provider
+    has stored it.
     """
 
     reference: str
@@ -218,9 +217,9 @@ class RefundRecord:
 
 @dataclass(frozen=True)
 class Books:
-    """The current state of everything that the provider's books contain about one payment's money.
+    """The current state of everything that the provider's books contain about the money of one payment.
 
-    `is_held` is true if money is held on the card now and is not captured.
+    `is_held` is true if money is held on the card now and was not captured.
     """
 
     is_held: bool = False
@@ -231,13 +230,13 @@ class Books:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the balance that the provider keeps: an amount in (or out, if negative) and its fee.
+    """A line in the balance that the provider keeps: an amount in (or out, if negative) and its fee.
 
-    `amount` and `fee` are in minor units of `currency`, which can differ from the payment's currency. The
-    line adds `amount - fee` to the balance. `payment` and `operation` are our ids of the objects that the
-    line is about. `account` is the merchant's account at the provider, "" for our own. `payout` is the
-    provider's id of the payout that includes the line, if it is known. `available_at` is when the money can
-    be paid out, or when it reaches the bank account.
+    `amount` and `fee` are in minor units of `currency`, which can differ from the payment's currency. The line adds
+    `amount - fee` to the balance. `payment` and `operation` are our ids of the objects that the line is about.
+    `account` is the merchant's account at the provider, "" for our own. If known, `payout` is the provider's id of
+    the payout that includes the line. `available_at` is when the money can be paid out, or when it reaches the bank
+    account.
     """
 
     reference: str
@@ -255,11 +254,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Notification:
-    """A message that a provider sends when one of our payments has changed.
+    """A message in which a provider reports that one of our payments has changed.
 
-    `kind` and `verdict` describe the change, if the message contains them. If the service has already
-    recorded that change, it does not ask the provider about it. `operation` is our operation, if the message
-    names it.
+    `kind` and `verdict` describe the change, if the message contains them. If the service has already recorded this
+    change, it does not ask the provider. `operation` is our operation, if the message contains its id.
     """
 
     id: str
@@ -270,29 +268,29 @@ class Notification:
 
 
 class ForgedNotification(Exception):
-    """A notification whose signature is missing, wrong or too old."""
+    """The signature of a notification is missing, wrong or too old."""
 
 
 class ProviderUnreachable(Exception):
-    """The provider does not answer a request that moves no money."""
+    """The provider does not answer a request that does not move money."""
 
 
 class Provider(Protocol):
     """The methods of an adapter.
 
-    Each call is idempotent under the operation's id, and returns or raises within `patience` seconds. The
-    provider can accept any call now and confirm it later. Until a look-up returns the final outcome, the call
-    is PENDING.
+    Each call is idempotent with the operation's id as key, and it returns or raises within `patience` seconds. The
+    provider can accept any call and confirm it later. The outcome is then PENDING, until a look-up returns the final
+    outcome.
 
     Rule provider.alike.
     """
 
     @property
     def key_life(self) -> timedelta:
-        """Return the time after the first call during which the provider recognizes a repeated call.
+        """Return how long after the first call the provider recognizes a repeated call.
 
-        A call that is repeated later is carried out again. After the same time, the provider no longer
-        carries out a delayed call.
+        If a call is repeated later than this, it is carried out a second time. After the same time, the provider no
+        longer carries out a delayed call.
         """
 
     urls: str
@@ -303,7 +301,7 @@ class Provider(Protocol):
 
     @property
     def payment_origins(self) -> tuple[str, ...]:
-        """Return the origins, other than our own, that may use the Payment Request API on our pages."""
+        """Return the origins, in addition to our own, that may use the Payment Request API on our pages."""
 
     def amount_rule(self, currency: str) -> AmountRule:
         """Return the amounts that a card can be charged in this currency, without calling the provider."""
@@ -317,34 +315,34 @@ class Provider(Protocol):
     def register(self, payment: Payment, patience: float) -> Outcome:
         """Register a payment at the provider before any money is requested.
 
-        Return SUCCEEDED with the provider's id of the payment as `reference`. The caller commits the id
-        before it calls `authorize`, so that it can look up an unknown outcome by the id. The idempotency key
-        is the payment's own id. If the provider needs no such step, the outcome has no reference.
+        Return SUCCEEDED with the provider's id of the payment as `reference`. The caller commits the id before it
+        calls `authorize`, so that it can later use the id to look up an unknown outcome. The idempotency key is the
+        payment's own id. If the provider does not need this step, the outcome has no reference.
         """
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
         """Hold the operation's amount on the card.
 
-        If the payer must confirm, return NEEDS_ACTION with the address of the page as `action_url`.
+        If the payer must confirm the payment, return NEEDS_ACTION with the address of the page as `action_url`.
         """
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
         """Capture the held money."""
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        """Release the hold. Return FAILED with reason `already_captured` if the money has been captured.
+        """Release the hold. Return FAILED with the reason `already_captured` if the money was captured.
 
-        If the payment is registered but has no hold, end it, so that it cannot hold money later.
+        If the payment is registered but money is not held, end the payment, so that it cannot hold money later.
         """
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
         """Refund the operation's amount. Return PENDING until the refund is settled."""
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        """Return the outcome of the operation, however old it is, or NOT_FOUND if it never arrived.
+        """Return the outcome of an operation of any age, or NOT_FOUND if it never arrived.
 
-        If a capture was refused because the money had already been captured, return SUCCEEDED with the
-        captured amount.
+        If a capture was refused because the money had already been captured, return SUCCEEDED with the captured
+        amount.
         """
 
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
@@ -354,35 +352,35 @@ class Provider(Protocol):
         """
 
     def movements(self, payment: Payment) -> Books:
-        """Return the provider's books about a payment: our operations, those of the dashboard, and disputes.
+        """Return the provider's books about a payment: our operations, those from its dashboard, and disputes.
 
-        The adapter reads the current state of each object and never relies on the order of events. A movement
-        that is missing from the books now can still appear later. Raises ProviderUnreachable.
+        The adapter reads the current state of each object, so the order of events does not matter. A movement that is
+        missing in the books now can still appear later. Raises ProviderUnreachable.
         """
 
     def changed(self, since: datetime) -> Iterable[UUID]:
-        """Return our ids of the payments of any age that have changed at the provider since `since`.
+        """Return our ids of the payments that have changed at the provider since `since`, whatever their age.
 
         The result can include payments that have not changed. Raises ProviderUnreachable.
         """
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
-        """Return every payment made under our name since `since`, even if our database does not have it.
+        """Return every payment that was made in our name since `since`, even if our database does not have it.
 
         The service calls this only after a restore. Raises ProviderUnreachable.
         """
 
     def entries(self, since: datetime) -> Iterable[Entry]:
-        """Return the lines of the provider's balances that were created or paid out from `since` on.
+        """Return the lines in the provider's balances that were created or paid out at `since` or later.
 
-        The result is empty if the provider keeps no balance from which it pays merchants out. Raises
+        The result is empty if the provider does not keep a balance from which it pays merchants. Raises
         ProviderUnreachable.
         """
 
     def missing(self) -> Iterable[str]:
-        """Return a sentence, with the remedy, for each missing part of the provider's setup.
+        """Return, for each missing part of the provider's setup, a sentence that includes the remedy.
 
-        The adapter sends only requests that change no data. Raises ProviderUnreachable.
+        The adapter sends only requests that do not change data. Raises ProviderUnreachable.
         """
 
 

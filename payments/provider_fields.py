@@ -1,4 +1,4 @@
-"""Functions that read a field of a provider's answer. Each returns a safe value if the field is invalid."""
+"""Functions that read a field of a provider's answer. If the field is invalid, they return a safe value."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ from uuid import UUID
 from payments.models import BalanceEntry, Operation
 from payments.provider import Card, DisputeStatus, Verdict
 
-OTHER = "other"  # in place of an invalid reason or brand
+OTHER = "other"  # replaces an invalid reason or brand
 NIL_UUID = UUID(int=0)
 MAX_AMOUNT = 2**63 - 1
 # The reasons that only the service may set, because it acts on them.
@@ -31,7 +31,7 @@ _CARD_NUMBER = re.compile(r"\d(?:[ -]?\d){11,18}")
 
 
 def without_card_numbers(text: str) -> str:
-    """Return the text, with "[digits]" in place of each sequence of digits that might be a card number."""
+    """Return the text. Each sequence of digits that might be a card number is replaced by "[digits]"."""
     return _CARD_NUMBER.sub("[digits]", text)
 
 
@@ -49,7 +49,7 @@ def read_verdict_or_unknown(value: Any) -> Verdict:
 def read_reference(value: Any) -> str:
     """Return the reference, or "" if it is invalid.
 
-    It is not truncated, because it could then name another object.
+    It is not truncated, because the truncated text could be the reference of another object.
     """
     return str(value) if _is_text(value, 255) else ""
 
@@ -61,7 +61,7 @@ def read_reason(value: Any) -> str:
 
 
 def read_address(value: Any) -> str:
-    """Return an absolute http(s) address, or "" for anything else."""
+    """Return an absolute http(s) address, or "" if the value is not one."""
     if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
         return ""
     try:
@@ -83,7 +83,7 @@ def read_amount(value: Any) -> int | None:
 
 
 def read_amount_or_zero(value: Any) -> int:
-    """Return the amount, or 0 if it is invalid. No operation has an amount of 0."""
+    """Return the amount, or 0 if it is invalid. Operations never have an amount of 0."""
     return read_amount(value) or 0
 
 
@@ -96,12 +96,12 @@ def read_unchanged(value: Any) -> Any:
 
 
 def read_sequence(value: Any) -> Sequence[Any]:
-    """Return a list or tuple unchanged, or an empty tuple for anything else. The members are not checked."""
+    """Return a list or tuple unchanged, or an empty tuple for any other value. The members are not checked."""
     return value if isinstance(value, list | tuple) else ()
 
 
 def is_not_false(value: Any) -> bool:
-    """Return whether money moved. An invalid value counts as True, so that a person investigates it."""
+    """Return whether money was moved. An invalid value counts as True, so that a person investigates it."""
     return value is not False
 
 
@@ -110,7 +110,7 @@ def read_uuid(value: Any) -> UUID:
 
 
 def read_operation_kind(value: Any) -> str:
-    """Return the kind of an operation, or "" for anything else."""
+    """Return the kind of an operation, or "" if the value is not a kind."""
     return value if isinstance(value, str) and value in Operation.Kind.values else ""
 
 
@@ -119,7 +119,7 @@ def read_currency(value: Any) -> str:
 
 
 def read_distinct_reference(value: Any) -> str:
-    """Return the reference, or its digest if it cannot be stored. Different references stay different."""
+    """Return the reference. If it cannot be stored, return its digest, so that different references stay different."""
     return read_reference(value) or hashlib.sha256(str(value).encode(errors="surrogatepass")).hexdigest()
 
 
@@ -142,7 +142,7 @@ def read_uuid_or_none(value: Any) -> UUID | None:
 
 
 def read_moment(value: Any) -> datetime | None:
-    """Return a time that has a time zone, or None for anything else."""
+    """Return a time that has a time zone, or None for any other value."""
     return value if isinstance(value, datetime) and value.utcoffset() is not None else None
 
 
@@ -151,9 +151,9 @@ def read_message_id(value: Any) -> str:
 
 
 def _read_brand(value: Any) -> str:
-    """Return the first 20 characters of a brand, or OTHER if it is invalid.
+    """Return the first 20 characters of a card brand, or OTHER if it is invalid.
 
-    A brand with digits is invalid, because it might be the card's number.
+    A brand that contains digits is invalid, because it might be the card number.
     """
     if not isinstance(value, str) or not (value.isprintable() or not value) or any(map(str.isdigit, value)):
         return OTHER if value else ""
@@ -165,7 +165,7 @@ def _read_last4(value: Any) -> str:
 
 
 def _read_fingerprint(value: Any) -> str:
-    """Return the fingerprint, or its digest if it cannot be stored, so that cards can still be compared."""
+    """Return the fingerprint. If it cannot be stored, return its digest, so that cards can still be compared."""
     if not isinstance(value, str):
         return ""
     if _is_text(value, 64) and not _CARD_NUMBER.fullmatch(value):
@@ -174,5 +174,5 @@ def _read_fingerprint(value: Any) -> str:
 
 
 def _is_text(value: Any, length: int) -> bool:
-    """Return whether a value is a string of at most `length` characters, all of them printable."""
+    """Return whether a value is a string of at most `length` printable characters."""
     return isinstance(value, str) and len(value) <= length and (value.isprintable() or not value)

@@ -1,17 +1,18 @@
 """Closes the service if its database was restored to an earlier state, until the database is repaired.
 
-The provider might have moved money since that state, and the database would have no record of it. For
-example, a payment that is held in the database might be captured at the provider, and a refund that the
-database lacks could be paid twice. Rule restore.closed.
+The provider might have moved money after this earlier state, and the database would have no record of it. For
+example, a payment that is held in the database might have been captured at the provider. A refund that is missing in
+the database could be paid twice. Rule restore.closed.
 
-The database stores a mark of the server on which it was opened. A restored database has the mark, but it runs
-on another server: another cluster (`pg_dump`, logical replication), a later timeline of the same cluster (a
-base backup with archived WAL, a promoted replica), or newly created tables. A storage snapshot restores the
-server's identity too. After restoring a snapshot, an operator therefore sets DATABASE_RESTORED to a new word.
+The database stores a mark that identifies the server on which it was opened. A restored database contains this mark,
+but it runs on a different server: a different cluster (`pg_dump`, logical replication), a later timeline of the same
+cluster (a base backup with archived WAL, a promoted replica), or newly created tables. A storage snapshot also
+restores the identity of the server. After restoring a snapshot, an operator must therefore set DATABASE_RESTORED to a
+new word.
 
-The service reads the mark once on each new connection, and every three seconds. A failover can move the
-database's address to another server. Therefore, a thread that has found the service open gets no new
-connection to a server that does not match the mark.
+The service reads the mark once on each new connection, and every three seconds. A failover can move the database's
+address to a different server. A thread that has found the service open therefore cannot connect to a server that does
+not match the mark.
 """
 
 import threading
@@ -32,12 +33,12 @@ from payments import statements
 
 CACHE_SECONDS = 3.0
 _is_repairing = ContextVar("is_repairing", default=False)
-# `_thread.was_open` is true if this thread's last check in this request found the service open.
+# `_thread.was_open` is true if the last check by this thread in the current request found the service open.
 _thread = threading.local()
 
 
 class ServiceClosed(OperationalError):
-    """The database was restored: the service moves no money and sends no message until the repair has ended.
+    """The database was restored. Until it is repaired, the service does not move money or send messages.
 
     The repair is `manage.py reconcile --repair`.
     """
@@ -52,8 +53,8 @@ def check() -> None:
 def is_closed() -> bool:
     """Return whether the database was restored and has not been repaired since.
 
-    This process read the mark at most four seconds ago. If this thread has a connection, the mark was read on
-    that connection too.
+    The mark that is used was read by this process at most four seconds ago. If this thread has a connection, the mark
+    was also read on that connection.
     """
     if _is_repairing.get():
         return False
@@ -67,23 +68,23 @@ def is_closed() -> bool:
 
 
 def begin_repair(since: datetime) -> datetime:
-    """Store the time from which a repair reads the provider's books, and return it.
+    """Store and return the time from which a repair reads the provider's books.
 
-    If earlier repairs have not ended, store and return the earliest of their times and `since`.
+    This time is `since`, or the time of an earlier repair that has not ended, whichever is earliest.
     """
     begun: datetime = queries.value(statements.BEGIN_REPAIR, [since])
     return begun
 
 
 def reopen_service() -> None:
-    """Mark the database as opened on this server, after it was repaired."""
+    """Mark the database as opened on this server, because it was repaired."""
     queries.execute(statements.MARK_DATABASE_AS_OPENED, [settings.DATABASE_RESTORED])
     _is_open.invalidate()
 
 
 @contextmanager
 def repair_mode() -> Iterator[None]:
-    """Let this thread change orders in a closed database until the block ends."""
+    """In this block, allow this thread to change orders in a closed database."""
     token = _is_repairing.set(True)
     try:
         yield
@@ -92,7 +93,7 @@ def repair_mode() -> Iterator[None]:
 
 
 def _read_mark(checked: Any = connection) -> bool:
-    # Exactly this connection must read the mark, so `queries` is not used.
+    # The mark must be read on exactly this connection, so `queries` cannot be used.
     with checked.cursor() as cursor:
         cursor.execute(statements.FIND_MATCHING_DATABASE_MARK, [settings.DATABASE_RESTORED])
         checked.connection.is_of_open_server = bool(cursor.rowcount)
@@ -100,12 +101,12 @@ def _read_mark(checked: Any = connection) -> bool:
 
 
 def _has_matching_mark(driver_connection: Any) -> bool:
-    """Return whether the mark was read on this driver connection and matches the connected server."""
+    """Return whether the mark was read on this driver connection and matches the server."""
     return getattr(driver_connection, "is_of_open_server", False)
 
 
 def _check_new_connection(connection: Any, **_: Any) -> None:
-    """Raise ServiceClosed if this thread found the service open, but now connects to another server."""
+    """Raise ServiceClosed if this thread has found the service open but now connects to a different server."""
     was_open = getattr(_thread, "was_open", False)
     if connection.alias != DEFAULT_DB_ALIAS or not was_open or _has_matching_mark(connection.connection):
         return
@@ -125,7 +126,7 @@ def _discard_result(**_: Any) -> None:
 
 
 connection_created.connect(_check_new_connection)
-# Each request discards the result of an earlier check, because pages that only read also work while the
+# Each request discards the result of an earlier check. Otherwise, pages that only read would not work while the
 # service is closed.
 request_started.connect(_discard_result)
 _is_open = CachedRead(_read_mark, seconds=CACHE_SECONDS)

@@ -1,8 +1,8 @@
-"""Makes each answer of the provider safe to record before other code reads it (rule doubt.bounded).
+"""Makes each answer from the provider safe to record, before other code reads it (rule doubt.bounded).
 
-A value that is too long or invalid is cut or replaced, and the original is logged. An invalid answer
-therefore cannot stop the recording of money. If the outcome, the amount moved, or the address where the payer
-confirms is invalid, the answer becomes UNKNOWN and a discrepancy is reported.
+A value that is invalid or too long is replaced or cut, and the original is logged. An invalid answer therefore cannot
+prevent the recording of money. If the outcome, the moved amount, or the address of the page on which the payer
+confirms is invalid, the answer becomes UNKNOWN, and a discrepancy is reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ from payments.provider import (
 
 log = structlog.get_logger("payments.safe_answers")
 
-MAX_IN_LOG = 24_000  # in characters, of which `ascii` can need ten for one character
+MAX_IN_LOG = 24_000  # in characters; `ascii` can need ten of them for one character
 T = TypeVar("T")
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
@@ -118,10 +118,10 @@ ENTRY: Readers = {
     "operation": provider_fields.read_uuid_or_none,
     "payout": provider_fields.read_reference,
 }
-MAX_DISPUTES = 100  # of one payment
-MAX_REFUNDS = 500  # of one payment
-MAX_LINES = 100  # of one dispute
-MAX_NOTIFICATIONS = 1000  # in one message
+MAX_DISPUTES = 100  # per payment
+MAX_REFUNDS = 500  # per payment
+MAX_LINES = 100  # per dispute
+MAX_NOTIFICATIONS = 1000  # per message
 
 
 def safe_outcome(operation: Operation, answer: object) -> Outcome:
@@ -138,13 +138,13 @@ def safe_outcome(operation: Operation, answer: object) -> Outcome:
 
 
 def safe_notifications(notifications: Iterable[object]) -> Iterator[Notification]:
-    """Yield up to MAX_NOTIFICATIONS notifications of a message, with placeholders for invalid fields."""
+    """Yield up to MAX_NOTIFICATIONS notifications in a message, with placeholders for invalid fields."""
     for notification in islice(notifications, MAX_NOTIFICATIONS):
         yield Notification(**_read_fields(notification, Notification, NOTIFICATION))
 
 
 def safe_disputes(disputes: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
-    """Yield up to MAX_DISPUTES disputes of a payment, safe to book. `now` replaces an invalid `opened_at`."""
+    """Yield up to MAX_DISPUTES disputes of a payment, made safe to record. `now` replaces an invalid `opened_at`."""
     for dispute in islice(disputes, MAX_DISPUTES):
         fields = _read_fields(dispute, DisputeRecord, DISPUTE)
         lines = tuple(
@@ -154,7 +154,7 @@ def safe_disputes(disputes: Iterable[object], *, now: datetime) -> Iterator[Disp
 
 
 def safe_books(books: object, *, now: datetime) -> Books:
-    """Return the provider's books about a payment, safe to record. `now` replaces an invalid time."""
+    """Return the provider's books about a payment, made safe to record. `now` replaces an invalid time."""
     fields = _read_fields(books, Books, BOOKS)
     capture = fields["capture"]
     return Books(
@@ -169,33 +169,33 @@ def safe_books(books: object, *, now: datetime) -> Books:
 
 
 def _read_dated_record(record: object, kind: type[T], readers: Readers, now: datetime) -> T:
-    """Return a record of the given kind, safe to store, with `now` in place of an invalid `at`."""
+    """Return a record of the given kind, made safe to store. `now` replaces an invalid `at`."""
     fields = _read_fields(record, kind, readers)
     return kind(**fields | {"at": fields["at"] or now})
 
 
 def safe_entries(entries: Iterable[object], *, now: datetime) -> Iterator[Entry]:
-    """Yield the lines of the provider's balance, safe to store. `now` replaces an invalid `at`."""
+    """Yield the lines in the provider's balance, made safe to store. `now` replaces an invalid `at`."""
     for entry in entries:
         fields = _read_fields(entry, Entry, ENTRY)
         yield Entry(**fields | {"at": fields["at"] or now})
 
 
 def safe_payment_records(records: Iterable[object]) -> Iterator[PaymentRecord]:
-    """Yield the payments in the provider's books, safe to restore."""
+    """Yield the payments in the provider's books, made safe to restore."""
     for record in records:
         yield PaymentRecord(**_read_fields(record, PaymentRecord, PAYMENT))
 
 
 def safe_payment_ids(payment_ids: Iterable[object]) -> Iterator[UUID]:
-    """Yield the payment ids in the provider's answer, with the nil UUID in place of an invalid id."""
+    """Yield the payment ids in the provider's answer. Each invalid id is replaced by the nil UUID."""
     return map(provider_fields.read_uuid, payment_ids)
 
 
 def amount_rule(currency: str) -> AmountRule:
     """Return the amounts that a card can be charged in this currency.
 
-    The minimum and the maximum are multiples of the step, and are within the service's own limits.
+    The minimum and the maximum are multiples of the step, and they are within the service's own limits.
     """
     rule = provider.current_provider().amount_rule(currency)
     step = max(1, rule.step)
@@ -206,7 +206,7 @@ def amount_rule(currency: str) -> AmountRule:
 def card_page(form: CardForm) -> str | CardPage:
     """Return the provider's card page, or its address.
 
-    Raises ProviderUnreachable if the provider returns no page or an invalid address.
+    Raises ProviderUnreachable if the provider does not return a page, or if the address is invalid.
     """
     try:
         page = provider.current_provider().open_card_form(form)
@@ -225,7 +225,7 @@ def card_page(form: CardForm) -> str | CardPage:
 
 
 def _is_valid(operation: Operation, answer: Outcome, fields: Mapping[str, Any]) -> bool:
-    """Return whether an answer's verdict, its amount, and the page where the payer confirms are valid."""
+    """Return whether the verdict, the amount, and the confirmation page's address in an answer are valid."""
     if fields["verdict"] is None or (answer.amount is not None and fields["amount"] is None):
         return False
     if fields["verdict"] == Verdict.NEEDS_ACTION:
@@ -234,7 +234,7 @@ def _is_valid(operation: Operation, answer: Outcome, fields: Mapping[str, Any]) 
 
 
 def _read_fields(answer: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
-    """Return the value that each field's reader returns. Log each field that its reader has changed."""
+    """Read each field of an answer with its reader. Log each field that the reader has changed."""
     if not isinstance(answer, kind):
         _log_invalid(kind.__name__.lower(), answer, **of)
         return {name: read(None) for name, read in readers.items()}
@@ -247,7 +247,7 @@ def _read_fields(answer: object, kind: type, readers: Readers, **of: str) -> dic
 
 
 def _log_invalid(field: str, value: object, **of: str) -> None:
-    """Log a provider's invalid value, up to MAX_IN_LOG characters and without card numbers."""
+    """Log an invalid value from a provider, up to MAX_IN_LOG characters and without card numbers."""
     try:
         text = ascii(value)
     except Exception:

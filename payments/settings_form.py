@@ -1,4 +1,4 @@
-"""The forms and fields that check a merchant's settings, as entered in the portal or the admin."""
+"""Forms and fields that check a merchant's settings, for the portal and the admin."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ MIN_MINUTES, MAX_MINUTES = 15, 1440
 
 
 class AddressField(forms.URLField):
-    """An https address. An address that is too long is refused before it is parsed."""
+    """A field for an https address. An address that is too long is refused before it is parsed."""
 
     def clean(self, value: Any) -> str:
         MaxLengthValidator(MAX_ADDRESS_LENGTH)(value or "")
@@ -32,7 +32,7 @@ class AddressField(forms.URLField):
 
 
 class ShopField(forms.CharField):
-    """An address to which payers are sent, with the same checks as an order's return address.
+    """A field for an address to which payers are sent. It has the same checks as the return address of an order.
 
     Rule create.return_urls.
     """
@@ -48,7 +48,7 @@ class ShopField(forms.CharField):
 
 
 class SitesField(forms.CharField):
-    """Sites to which payers can be sent back, one on each line of the field."""
+    """A field for the sites to which payers can be sent back, one site per line."""
 
     widget = forms.Textarea
 
@@ -57,7 +57,7 @@ class SitesField(forms.CharField):
 
 
 def countries() -> list[tuple[str, str]]:
-    """Return the codes and names of countries whose phone numbers the service can read, sorted by name."""
+    """Return the code and the name of each country whose phone numbers the service can read, sorted by name."""
     names = Locale("en").territories
     return sorted(
         ((code, names[code]) for code in phonenumbers.SUPPORTED_REGIONS if code in names),

@@ -1,10 +1,10 @@
-"""The SQL of payments: the mark of a restored database, operations and postings, and the ledger's sums.
+"""SQL statements for payments: the mark of a restored database, operations and postings, and the ledger's sums.
 
 This module must not import a model.
 """
 
-# The identity of this server, as payments.models.DatabaseMark stores it. Celery reads it before the models
-# are loaded, so this is plain SQL.
+# The identity of this server, as it is stored in payments.models.DatabaseMark. It is plain SQL, because Celery reads
+# it before the models are loaded.
 _SERVER = """(
     SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
         'payments_databasemark'::regclass::oid)
@@ -16,8 +16,8 @@ INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SER
 ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
     repair_since = NULL
 """  # noqa: S608 - only constants
-# If an earlier repair has not ended, keep its start if that is earlier. The earlier repair has already
-# written to the history, so the next repair cannot derive its start from the history.
+# If an earlier repair has not ended and started from an earlier time, its time is kept. The earlier repair has
+# already added entries to the history, so the next repair cannot find this time from the history.
 BEGIN_REPAIR = """
 INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
 ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
@@ -29,8 +29,7 @@ OPERATION_COLUMNS = (
     *("attempts", "first_sent_at", "last_sent_at", "next_attempt_at", "lease_token"),
     *("actor", "request_id", "traceparent", "created_at"),
 )
-# This is plain SQL, because many holds lapse at the same moment, and the ORM takes twice as long to save an
-# operation.
+# This is plain SQL, because many holds lapse at the same moment. The ORM takes twice as long to save an operation.
 INSERT_OPERATIONS = f"""
 INSERT INTO payments_operation (id, payment_id, action_url, {", ".join(OPERATION_COLUMNS)})
 SELECT new.id, payment.id, '', {", ".join(f"%({name})s" for name in OPERATION_COLUMNS)}
@@ -38,8 +37,8 @@ FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS new (id, payment_id)
 JOIN payments_payment payment ON payment.id = new.payment_id
 """.replace("%(amount)s", "coalesce(%(amount)s, payment.amount)")  # noqa: S608 - only our own constants
 
-# MATERIALIZED makes PostgreSQL select the due rows only once. A plan that selects them again for each row
-# would claim more rows than `limit`.
+# With MATERIALIZED, PostgreSQL selects the due rows only once. If it selected them again for each row, it would claim
+# more rows than `limit`.
 _CLAIM_DUE = """
 WITH due AS MATERIALIZED (
     SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
@@ -75,9 +74,9 @@ WHERE id = %(id)s AND num_nonnulls(ended_at) = 0 AND lease_token IS NOT DISTINCT
 RETURNING first_sent_at, last_sent_at
 """
 
-# Records and posts a movement for the operation in `recorded`, which is an earlier query of the same WITH.
-# The provider then owes us `incoming` more, and we owe the bearer the same amount more. Constraints refuse a
-# movement that is already recorded. `payments.ledger.posting_parameters` returns the parameters.
+# Records and posts a movement for the operation in `recorded`, which is an earlier query in the same WITH.
+# Afterwards, the provider owes us `incoming` more, and we owe the bearer the same amount more. If the movement is
+# already recorded, constraints refuse it. `payments.ledger.posting_parameters` returns the parameters.
 _POST_MOVEMENT = """
 fact AS (
     INSERT INTO payments_movement (id, payment_id, checkout_uuid, kind, amount, reference, operation_id, bearer,
@@ -110,9 +109,9 @@ moved AS (
 {_POST_MOVEMENT}
 SELECT FROM recorded
 """  # noqa: S608 - only our own constants
-# This is plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls`
-# replaces the condition `ended_at IS NULL`. With that condition, and with statistics from a quiet hour,
-# PostgreSQL would not use the id: it would search all operations that have not ended.
+# This is plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces
+# the condition `ended_at IS NULL`. With that condition, and with statistics from a quiet hour, PostgreSQL would not
+# search by id, but would go through all operations that have not ended.
 RECORD_OUTCOME = f"""
 WITH recorded AS (
     UPDATE payments_operation
@@ -131,8 +130,8 @@ WITH recorded AS (
 ),
 {_UPDATE_PAYMENT_AND_POST}"""  # noqa: S608 - only our own constants
 
-# If the horizon is above all transaction ids of this server, it comes from another server, from whose dump
-# this database was restored. It is then set again.
+# If the horizon is higher than all transaction ids of this server, it comes from a different server: this database
+# was restored from a dump of that server. The horizon is then set again.
 SET_HORIZON_OF_CLOSED_DAYS = """
 UPDATE payments_ledgerclosing SET horizon = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
@@ -140,8 +139,8 @@ WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text
 CHECK_CLOSED_DAYS_ARE_SETTLED = (
     "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= horizon FROM payments_ledgerclosing"
 )
-# The postings of a merchant's account in a period are one range of an index. The index includes all the
-# columns that are needed here.
+# The postings to one account of a merchant in a period are one range in an index. The index includes all columns that
+# are needed here.
 _POSTINGS_OF_PERIOD = """
 SELECT m.id AS merchant_id, accounts.account, p.currency, p.created_at, p.amount
 FROM payments_ledgerclosing c, payments_merchant m, unnest(%(accounts)s::text[]) AS accounts (account), LATERAL (
@@ -173,8 +172,8 @@ FROM spans GROUP BY merchant_id, account, currency, 5, 6
 """  # noqa: S608 - only our own constants
 
 READ_SUMMED_UNTIL = "SELECT coalesce(max(summed_until), '-infinity')::text FROM payments_ledgerclosing"
-# `known` is the result of READ_SUMMED_UNTIL. With this value, PostgreSQL can estimate how few postings follow
-# it. `summed_until` is read again, in the same snapshot as the sums, so that each posting counts once.
+# `known` is the result of READ_SUMMED_UNTIL. With this value, PostgreSQL can estimate that only few postings are
+# later. `summed_until` is read again in the same snapshot as the sums, so that each posting counts exactly once.
 READ_BALANCES = """
 SELECT account, currency, sum(amount)::bigint FROM (
     SELECT account, currency, amount FROM payments_ledgersum

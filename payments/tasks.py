@@ -1,4 +1,4 @@
-"""Tasks of payments: reconciliation, the provider's balance, closed ledger days, and discrepancy mails."""
+"""Celery tasks for payments: reconciliation, the provider's balance, closed ledger days, and discrepancy mails."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,9 +18,9 @@ from payments.inquiring import balance, reconciliation
 from payments.models import Discrepancy
 
 log = structlog.get_logger("payments.tasks")
-LISTED = 100  # discrepancies that one mail describes
-_TURN = "discrepancies.turn"  # the cache key that lets only one worker mail at a time
-_TURN_SECONDS = 120  # after this, another worker can mail if the first worker died
+LISTED = 100  # maximum number of discrepancies in one mail
+_TURN = "discrepancies.turn"  # the cache key that allows only one worker at a time to send mails
+_TURN_SECONDS = 120  # after this, another worker can send mails, in case the first worker has died
 
 
 @shared_task
@@ -31,22 +31,22 @@ def reconcile() -> None:
 
 @shared_task
 def read_balance() -> None:
-    """Store the fees and payouts of the last three days from the provider's balances."""
+    """Store the fees and payouts in the provider's balances from the last three days."""
     balance.read_balance(clock.now() - balance.LOOK_BACK)
 
 
 @shared_task
 def close_days() -> None:
-    """Close the ledger's days that are over, and sum the days that can get no more postings."""
+    """Close the ledger days that have ended, and sum the days that can no longer get postings."""
     sums.close_days(clock.now())
 
 
 @shared_task
 def mail_discrepancies() -> None:
-    """Mail the operators the open discrepancies that were not mailed yet, at most one mail a minute.
+    """Send the operators a mail about the open discrepancies that no mail has listed yet, at most one mail a minute.
 
-    If the mail fails, the next mail includes them. If the process dies after it has sent the mail, they are
-    mailed again. Rule money.discrepancy.
+    If the mail cannot be sent, the next mail includes these discrepancies. If the process dies after it has sent the
+    mail, they are sent again. Rule money.discrepancy.
     """
     if not settings.OPERATORS or not cache.add(_TURN, True, _TURN_SECONDS):
         return
@@ -60,9 +60,9 @@ def mail_discrepancies() -> None:
 
 
 def _discrepancies_to_mail(now: datetime) -> Sequence[Discrepancy]:
-    """Return the discrepancies to mail, without those that closed before the mail is written.
+    """Return the discrepancies for the next mail, without those that close before the mail is written.
 
-    The list is empty if a mail was sent in this minute.
+    The list is empty if a mail was already sent in this minute.
     """
     this_minute = now.replace(second=0, microsecond=0)
     if Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
@@ -93,14 +93,14 @@ def _write_mail(rows: Sequence[Discrepancy]) -> str:
 
 
 def _describer() -> Any:
-    """Return the module of a higher layer that finds the order and the amount of a discrepancy."""
+    """Return the module of a higher layer that finds the order and the amount for a discrepancy."""
     return import_module(settings.DISCREPANCIES_DESCRIBED_BY)
 
 
 def _describe_discrepancy(row: Discrepancy, order_id: str, amount: str) -> str:
-    """Return the lines about one discrepancy.
+    """Return the lines about one discrepancy in the mail.
 
-    They omit its facts, which not every recipient is allowed to see.
+    The facts are omitted, because not every recipient is allowed to see them.
     """
     kind = row.kind_entry
     lines = {

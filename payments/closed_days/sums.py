@@ -1,12 +1,12 @@
-"""Sums of the ledger's closed days and months, so that reading a balance does not read the whole ledger.
+"""Sums of the ledger's closed days and months. With them, a balance can be read without reading the whole ledger.
 
-A day is closed an hour after its end. If a posting for a closed day is written later, a trigger
-(sql/ledger.sql) changes the posting's time to the current time, so that it counts in an open day. If the
-clock ran ahead, the current time can be in a closed day. The trigger then uses the end of the closed days.
+A day is closed an hour after its end. If a posting for a closed day is written later, a trigger (sql/ledger.sql)
+changes the posting's time to the current time, so that it counts in an open day. If the clock ran ahead when days
+were closed, the current time can be in a closed day. The trigger then uses the end of the closed days instead.
 
-A closed day is summed once all transactions that might still post to it have ended. When a month is over, the
-sums of its days become one sum. Writing a posting does not write or lock any row of the sums. A statement
-that reads both sums and postings counts each posting once. Rule money.sums.
+A closed day is summed once all transactions that might still post to it have ended. After the end of a month, the
+sums of its days are combined into one sum. Writing a posting does not write or lock a row with sums. A statement that
+reads both sums and postings counts each posting once. Rule money.sums.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from config.lib.database import queries
 from payments import statements
 from payments.models import LedgerClosing, Posting
 
-# time from the end of a day to its closing, because clocks differ and transactions can be long
+# A day is closed this long after its end, because clocks differ and transactions can take long.
 CLOSING_DELAY = timedelta(hours=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # the end of the closed days before the first closing
 _ALL_ACCOUNTS = {"accounts": list(Posting.Account.values)}
 
 
 def read_balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, int]]:
-    """Return the balance of each of these accounts of a merchant, in minor units by currency.
+    """Return the balance of each of these accounts of a merchant: a map from currency to minor units.
 
-    The query reads the sums of the closed days, and the postings of the days since then.
+    The query reads the sums of the closed days, and the postings of the later days.
     """
     summed_until = queries.value(statements.READ_SUMMED_UNTIL)
     parameters = {
@@ -42,7 +42,7 @@ def read_balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[
 
 
 def close_days(now: datetime) -> bool:
-    """Close the days that are over, and sum the days that can get no more postings.
+    """Close the days that have ended, and sum the days that can no longer get postings.
 
     Return whether days were summed. Several processes can call this at the same time.
     """
@@ -52,7 +52,7 @@ def close_days(now: datetime) -> bool:
         if _lock_closing() is not None:
             rows = LedgerClosing.objects.filter(closed_until__lt=until)
             rows.update(closed_until=until, horizon=None)
-    # This is a separate transaction, because its snapshot must be later than the commit of the update above.
+    # This must be a separate transaction, because its snapshot must be later than the commit of the update above.
     with transaction.atomic(durable=True):
         if _lock_closing() is not None:
             queries.execute(statements.SET_HORIZON_OF_CLOSED_DAYS)
@@ -77,7 +77,7 @@ def last_day() -> date:
 
 
 def merchants_with_wrong_sums(month: date) -> Sequence[UUID]:
-    """Return the merchants whose stored sums for a month differ from the actual sums of their postings."""
+    """Return the merchants whose stored sums for a month differ from the sums of their postings."""
     span = {"begin": month, "end": next_month(month)}
     found = queries.rows(statements.FIND_MERCHANTS_WITH_WRONG_SUMS, _ALL_ACCOUNTS | span)
     return [uuid for (uuid,) in found]
@@ -89,7 +89,7 @@ def next_month(month: date) -> date:
 
 
 def _lock_closing() -> LedgerClosing | None:
-    """Lock and return the only row of LedgerClosing, or return None while another process has locked it."""
+    """Lock and return the only row of LedgerClosing, or return None if another process has locked it."""
     return LedgerClosing.objects.select_for_update(no_key=True, skip_locked=True).first()
 
 

@@ -1,4 +1,4 @@
-"""The admin of discrepancies: the list, and a page for each discrepancy, which explains its kind."""
+"""Admin pages for discrepancies: a list, and a page for each discrepancy that explains its kind."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -36,9 +36,9 @@ OPEN_STATE_FILTER = lists.state_filter({"open": Q(closed_at=None), "closed": Q(c
 
 
 class DiscrepancyAdmin(ReadOnlyAdmin):
-    """Discrepancies. A person investigates a discrepancy, notes the result and closes the discrepancy.
+    """Admin pages for discrepancies. A person investigates a discrepancy, notes the result and closes it.
 
-    If it occurs again, it is reported again. checkout/admin.py adds the remedies and registers this admin.
+    If it occurs again, it is reported again. checkout/admin.py adds the remedies and registers this class.
     """
 
     actions: tuple[str, ...] = ("close", "add_note")
@@ -51,7 +51,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     search_help_text = "Part of what is wrong or of a note, or a whole order ID."
     search_fields = ("kind", "note", "subject")
     titles: Mapping[str, str] = {"created_at": "since", "note": "notes", "subject": "about"}
-    # A discrepancy's page begins with these fields and its facts. All other fields are collapsed below them.
+    # The page for a discrepancy begins with these fields and its facts. All other fields are collapsed below them.
     words: tuple[str, ...] = ("merchant", "created_at", "note")
 
     def has_write_permission(self, request: HttpRequest) -> bool:
@@ -76,7 +76,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return the search results. The search also includes the sentence of a discrepancy's kind."""
+        """Return the search results. The search also finds discrepancies by the sentence of their kind."""
         found, has_duplicates = super().get_search_results(request, queryset, search_term)
         term = search_term.strip().lower()
         named = [kind.name for kind in kinds.TABLE.values() if term and term in kind.sentence.lower()]
@@ -111,7 +111,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
         write: Callable[..., Discrepancy],
         note: str,
     ) -> Iterator[Discrepancy]:
-        """Write the note on each discrepancy, and yield those that were still open."""
+        """Write the note on each discrepancy. Yield the discrepancies that were still open."""
         for discrepancy in rows:
             try:
                 write(discrepancy.pk, note=note, author=str(request.user))

@@ -1,4 +1,4 @@
-"""The types in the table of discrepancy kinds: a kind with its texts, and the operators' actions for it."""
+"""The types in the table of discrepancy kinds: a kind with its texts, and the actions that operators can take."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ RUNBOOK = "docs/operate.md"
 
 @dataclass(frozen=True)
 class Remedy:
-    """An operator's action: its name in the admin, the label of its button, and the page with the button."""
+    """An action for operators: its name in the admin, the label of its button, and the page with the button."""
 
     action: str
     words: str
@@ -26,8 +26,8 @@ REMEDIES = (SEND_AGAIN, SETTLE_OUTSIDE, GIVE_UP, CLOSE, ADD_NOTE)  # in the orde
 class DiscrepancyKind:
     """A kind of discrepancy. Its `sentence` is also used as a title, so it has no full stop.
 
-    `runbook` is the anchor of a heading in docs/operate.md. `remedies` are the operator's actions that can
-    resolve the discrepancy, all on one page. A discrepancy without remedies closes automatically.
+    `runbook` is the anchor of a heading in docs/operate.md. `remedies` are the actions with which an operator can
+    resolve the discrepancy. All of them are on one page. A discrepancy without remedies closes automatically.
     """
 
     name: str

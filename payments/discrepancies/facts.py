@@ -1,4 +1,4 @@
-"""The facts of a discrepancy as rows with labels, for its page in the admin."""
+"""The facts about a discrepancy, as rows with labels for its page in the admin."""
 
 from collections.abc import Callable
 from functools import cache
@@ -12,7 +12,7 @@ from config.lib.admin import columns
 from payments import money
 from payments.models import Discrepancy
 
-# Labels of facts whose keys do not say what the value is.
+# Labels for the facts whose keys do not say what the value is.
 LABELS = {
     "amount": "reported amount",
     "checkout": "order",
@@ -34,7 +34,8 @@ IDS = ("order", "reference")
 def fact_columns(row: Discrepancy) -> list[Callable[[Discrepancy], str]]:
     """Return a column for each fact of the discrepancy that has a value and is not shown elsewhere.
 
-    Amounts are shown with the currency. The page's top has the operation's reason as a sentence.
+    Amounts are shown with the currency. The reason for the operation's refusal is not repeated, because the top of
+    the page shows it.
     """
     hidden = {"currency"} | ({"reason"} if row.operation and row.operation.reason else set())
     return [_fact_column(key) for key, value in row.facts.items() if key not in hidden and value is not None]
@@ -50,7 +51,7 @@ def _fact_column(key: str) -> Callable[[Discrepancy], str]:
 
 
 def _value_words(row: Discrepancy, key: str, value: Any) -> str:
-    """Return a fact for people: an amount in its currency, a link to a row, a time, a list as sentences."""
+    """Return a fact in a readable form: an amount with its currency, a link to a row, a time, or sentences."""
     if key in MODELS:
         return columns.key_link(MODELS[key], value)
     if key in IDS:

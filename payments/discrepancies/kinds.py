@@ -278,7 +278,7 @@ BROKEN = "broken-ledger"
 
 
 def _proof_breach(name: str, sentence: str) -> DiscrepancyKind:
-    """Return the kind for a breach that `manage.py prove_ledger` finds."""
+    """Return a kind for breaches that `manage.py prove_ledger` finds."""
     what_to_do = (
         "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
         " merchant."
@@ -383,7 +383,7 @@ TABLE: Mapping[str, DiscrepancyKind] = {
 def kind_named(name: str) -> DiscrepancyKind:
     """Return the kind with this name.
 
-    If the table no longer has it, return a generic kind whose sentence is made from the name.
+    If the name is no longer in the table, return a generic kind whose sentence is made from the name.
     """
     what_to_do = (
         "This release does not report it. Compare the facts with the provider’s dashboard, then close this."

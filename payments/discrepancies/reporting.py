@@ -1,6 +1,6 @@
-"""Reports discrepancies and closes resolved ones.
+"""Reports discrepancies, and closes discrepancies that are resolved.
 
-A new discrepancy becomes a row for an operator and, within a minute, a mail.
+For a new discrepancy, a row is written for the operators, and a mail is sent within a minute.
 
 Rules money.discrepancy, money.discrepancy_kinds.
 """
@@ -24,7 +24,7 @@ log = structlog.get_logger("payments.discrepancies")
 def report(
     kind: DiscrepancyKind, subject: UUID | None, *, merchant: Merchant | UUID | None = None, **facts: object
 ) -> None:
-    """Report a discrepancy about a subject, unless one of this kind about the subject is already open."""
+    """Report a discrepancy about a subject, unless one of the same kind about this subject is already open."""
     merchant_uuid = merchant.pk if isinstance(merchant, Merchant) else merchant
     _open_discrepancy(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
 
@@ -32,10 +32,10 @@ def report(
 def report_operation(
     operation: Operation, kind: DiscrepancyKind, *, subject: UUID | None = None, **facts: object
 ) -> None:
-    """Report a discrepancy about an operation, unless one of this kind about it is already open.
+    """Report a discrepancy about an operation, unless one of the same kind about it is already open.
 
-    For repeated operations with the same purpose, the caller passes the same `subject`, so that only the
-    first is reported.
+    If several operations have the same purpose, the caller passes the same `subject` for them, so that only the first
+    is reported.
     """
     merchant_uuid = operation.payment.merchant_id
     _open_discrepancy(
@@ -50,7 +50,7 @@ class AlreadyClosed(Exception):
 def close_discrepancy(discrepancy_uuid: UUID, *, note: str, author: str) -> Discrepancy:
     """Close a discrepancy that a person has resolved. If it occurs again, it is reported again.
 
-    The note is appended to earlier notes, with its author and the time. Raises Discrepancy.DoesNotExist,
+    The note is added after earlier notes, with its author and the time. Raises Discrepancy.DoesNotExist,
     AlreadyClosed.
     """
     with transaction.atomic(durable=True):
@@ -61,7 +61,7 @@ def close_discrepancy(discrepancy_uuid: UUID, *, note: str, author: str) -> Disc
 
 
 def add_note(discrepancy_uuid: UUID, *, note: str, author: str) -> Discrepancy:
-    """Append a person's note to an open discrepancy, as `close_discrepancy` does. It stays open."""
+    """Add a person's note to a discrepancy, as `close_discrepancy` does. The discrepancy stays open."""
     with transaction.atomic(durable=True):
         discrepancy = _lock_open(discrepancy_uuid)
         _append_note(discrepancy, note, author, clock.now())
@@ -82,9 +82,9 @@ def _append_note(discrepancy: Discrepancy, note: str, author: str, now: datetime
 
 
 def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, now: datetime) -> None:
-    """Close the open discrepancy of a kind about a subject, because its cause is gone (rule money.settled).
+    """Close the open discrepancy of this kind about a subject, because its cause no longer exists (rule money.settled).
 
-    The note is appended to a person's notes.
+    The note is added after the notes that people wrote.
     """
     gap = Case(When(note="", then=Value("")), default=Value("\n"))
     noted = Concat("note", gap, Value(note), output_field=TextField())

@@ -1,6 +1,6 @@
-"""The balance that the provider keeps: fees and payouts, read every night for the merchants' accounts.
+"""The balance that the provider keeps. The fees and payouts of the merchants' accounts are read every night.
 
-This module neither moves money nor writes to the ledger. The ledger has the amount that a card was charged,
+This module does not move money or write to the ledger. The ledger contains the amount that a card was charged, but
 not the cost of the charge. Rule provider.balance.
 """
 
@@ -18,13 +18,13 @@ from payments.models import BalanceEntry, FormerAccount, Merchant, Payment
 from payments.provider import Entry
 
 log = structlog.get_logger("payments.balance")
-# The provider lists a payout's lines, including old ones, a day or two after it has made the payout.
+# The provider lists the lines of a payout only a day or two after the payout. Some of these lines are old.
 LOOK_BACK = timedelta(days=3)
 CHUNK = 500
 
 
 def read_balance(since: datetime) -> int:
-    """Store the provider's balance entries since `since` for our merchants, and return how many there are.
+    """Store the provider's balance entries for our merchants since `since`, and return their number.
 
     If an entry is already stored, only its payout and `available_at` are updated. Raises ProviderUnreachable.
     """
@@ -39,7 +39,10 @@ def read_balance(since: datetime) -> int:
 
 
 def _merchant_entries(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
-    """Yield the entries that belong to a merchant: the merchant of their payment, or of their account."""
+    """Yield a row for each entry that belongs to a merchant.
+
+    This is the merchant of the entry's payment, or else the merchant who owns the account.
+    """
     payments = Payment.objects.in_bulk({entry.payment for entry in entries if entry.payment})
     owners = _owners_of({entry.account for entry in entries})
     for entry in entries:
@@ -63,9 +66,10 @@ def _merchant_entries(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
 
 
 def _owners_of(accounts: set[str]) -> dict[str, UUID]:
-    """Map each account to its only current merchant. If it has none, map it to its only former merchant.
+    """Map each account to its merchant, if it has only one.
 
-    The platform's own account ("") is left out.
+    If an account has no current merchant, it is mapped to its former merchant, if there is only one. The platform's
+    own account ("") is excluded.
     """
     now = Merchant.objects.filter(provider_account__in=accounts - {""})
     former = FormerAccount.objects.filter(provider_account__in=accounts - {""})
@@ -74,7 +78,7 @@ def _owners_of(accounts: set[str]) -> dict[str, UUID]:
 
 
 def _single_owners(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
-    """Map each account that is in exactly one row to the owner in that row."""
+    """Map each account that is in exactly one row to the owner in this row."""
     counted = rows.values("provider_account").annotate(count=Count("pk"))
     alone = counted.filter(count=1).values("provider_account")
     return dict(rows.filter(provider_account__in=alone).values_list("provider_account", owner))
@@ -83,7 +87,7 @@ def _single_owners(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
 def _save_entries(rows: Sequence[BalanceEntry]) -> None:
     """Store the entries. If an entry is already stored, update only its payout and `available_at`.
 
-    If the entry's payout is not known yet, leave the stored entry unchanged.
+    If the payout of an entry is not known yet, the stored entry is not changed.
     """
     paid_out = {(row.account, row.reference): row for row in rows if row.payout}
     BalanceEntry.objects.bulk_create([row for row in rows if not row.payout], ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""Inquiries: payments whose books must be read, because others might have moved money at the provider."""
+"""Inquiries: each is about a payment whose books must be read, because others might have moved its money."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,11 +9,13 @@ from config.lib import clock
 from config.lib.leases import Queue
 from payments.models import Inquiry, Payment
 
-LEASE = timedelta(seconds=60)  # after this, another process can claim the inquiry, so this process must stop
+LEASE = timedelta(
+    seconds=60
+)  # after this, the process must stop, because another process can claim the inquiry
 
 
 class Claim(NamedTuple):
-    """An inquiry that this process leases until `until`, with its payment, merchant and checkout."""
+    """An inquiry that this process has leased until `until`, with its payment, merchant and checkout."""
 
     payment_uuid: UUID
     merchant_uuid: UUID
@@ -22,7 +24,7 @@ class Claim(NamedTuple):
 
 
 def open_inquiries(payments: Iterable[UUID]) -> None:
-    """Open an inquiry about each of these payments, due now. Ids of other payments are ignored."""
+    """Open an inquiry about each of these payments, due now. Ids of unknown payments are ignored."""
     now = clock.now()
     known = Payment.objects.filter(pk__in=list(payments)).values_list("pk", flat=True)
     Inquiry.objects.bulk_create(
@@ -48,7 +50,7 @@ _QUEUE = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:
     """Delete a claimed inquiry, or make it due at `again_at`.
 
-    If the inquiry was opened again after this process claimed it, it stays due and is not changed.
+    If the inquiry was opened again after this process had claimed it, it stays due and is not changed.
     """
     mine = Inquiry.objects.filter(payment=claim.payment_uuid, due_at=claim.until)
     if again_at is None:

@@ -1,8 +1,8 @@
-"""Finds the payments whose books must be read, every night without a gap (rule money.reconciled).
+"""Finds the payments whose books must be read. It runs every night, and leaves no gaps (rule money.reconciled).
 
-This module only opens inquiries. For each inquiry, checkout/syncing/ reads everything that the provider has
-about one payment, and records the facts that our database lacks. If one payment cannot be read, the read is
-retried later. The other payments do not wait for it.
+This module only opens inquiries. For each inquiry, checkout/syncing/ reads everything that the provider has about one
+payment, and records the facts that our database lacks. If a payment cannot be read, this is tried again later, and
+the other payments do not wait for it.
 """
 
 from datetime import datetime, timedelta
@@ -26,11 +26,11 @@ CHUNK = 500
 def run(since: datetime | None = None) -> int:
     """Open an inquiry about each payment whose books have changed since the last complete run.
 
-    Return the number of payments found. Changes at the provider and changes in our own records both count.
-    An earlier `since` makes the run look further back. Raises ProviderUnreachable.
+    Return the number of payments found. A payment is found if it has changed at the provider or in our own records.
+    With an earlier `since`, the run looks further back. Raises ProviderUnreachable.
 
-    After a complete run, the next run starts from the time when this run began. If this run fails, the next
-    run starts from the same time as this run. Rule money.late.
+    After a complete run, the next run looks back to the start of this run. If this run fails, the next run looks back
+    as far as this run. Rule money.late.
     """
     began_at = clock.now()
     since = min(filter(None, [since, last_complete_until(began_at)])) - SKEW
@@ -50,7 +50,7 @@ def run(since: datetime | None = None) -> int:
 def last_complete_until(now: datetime) -> datetime:
     """Return the time until which the books were read without a gap.
 
-    Before the first run, it is 48 hours ago.
+    Before the first run, this is 48 hours ago.
     """
     done = Reconciled.objects.filter(pk=1).first()
     return done.until if done else now - FIRST_LOOK_BACK
@@ -59,7 +59,7 @@ def last_complete_until(now: datetime) -> datetime:
 def time_since_last_run(now: datetime) -> timedelta:
     """Return how long ago the last complete run began.
 
-    Before the first run, return our first payment's age.
+    Before the first run, return the age of our first payment.
     """
     done = Reconciled.objects.filter(pk=1).first()
     first = None if done else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
@@ -67,7 +67,7 @@ def time_since_last_run(now: datetime) -> timedelta:
 
 
 def _locally_changed_payments(since: datetime) -> list[UUID]:
-    """Return the payments with a movement that was recorded, or an operation that ended, since `since`."""
+    """Return the payments that have had a new movement or the end of an operation since `since`."""
     recorded = Q(movements__recorded_at__gte=since)
     ended = Q(operations__ended_at__gte=since)
     return list(Payment.objects.filter(recorded | ended).order_by().values_list("pk", flat=True).distinct())

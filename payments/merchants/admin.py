@@ -1,4 +1,4 @@
-"""The admin of merchants, of their stops, and of the stop of all merchants.
+"""Admin pages for merchants, for the stops of single merchants, and for the stop of all merchants.
 
 Rules operator.stop, operator.settings, operator.recorded.
 """
@@ -25,7 +25,7 @@ from payments.settings_form import SettingsForm
 
 
 def _ask_about_merchants(verb: str, effect: str) -> confirmation.Question:
-    """Return the question before a change of merchants. `effect` has {} in place of the merchants' name."""
+    """Return the question to confirm before merchants are changed. In `effect`, {} is the place for their name."""
     return confirmation.Question(
         title=f"{verb} merchants",
         text=effect.format("they"),
@@ -71,7 +71,7 @@ INVITE = confirmation.Question(
 SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "stopped": Q(is_suspended=True)})
 
 
-# Help texts of the form that replace a column's help text, because the column's text is not plain enough.
+# Help texts for the form. Each replaces the help text of a column, which is not plain enough.
 HELP_TEXTS = {
     "country": "Two letters, such as GB. The country of phone numbers without a country code.",
     "brand_colour": "# and six hexadecimal digits, such as #A61C59.",
@@ -104,12 +104,12 @@ class MerchantForm(ChangesForm, SettingsForm):
 
 
 def _stops_of_row() -> QuerySet[Switch]:
-    """Return a subquery for the active stops of the merchant in the outer query's row."""
+    """Return a subquery for the active stops of the merchant in the row of the outer query."""
     return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
 
 
 def _email_error(text: str) -> str:
-    """Return an error message if the text is not an e-mail address, else ""."""
+    """Return an error message if the text is not an e-mail address, otherwise ""."""
     try:
         validate_email(text)
     except ValidationError:
@@ -118,7 +118,7 @@ def _email_error(text: str) -> str:
 
 
 def _stop_in_words(switch: Switch) -> str:
-    """Return a sentence about a stop: its scope, its start, the operator and the reason."""
+    """Return a sentence about a stop: what it stops, when it began, the operator and the reason."""
     logged = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("-action_time").first()
     scope = "Stopped" if switch.merchant_id else "All merchants have been stopped"
     by = f" by {logged.user}" if logged else ""
@@ -127,7 +127,7 @@ def _stop_in_words(switch: Switch) -> str:
 
 
 class MerchantAdmin(OperatorAdmin):
-    """Merchants. They are suspended and never deleted, so that the history of their money stays."""
+    """Admin pages for merchants. They are suspended but never deleted, because the history of their money must stay."""
 
     form = MerchantForm
     actions = ("suspend", "resume", "invite_owner")
@@ -158,7 +158,7 @@ class MerchantAdmin(OperatorAdmin):
         return (Exists(_stops_of_row()).desc(), "name", "pk")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the fields. A merchant that is not saved yet has no state, id or time."""
+        """Return the fields. If the merchant is not saved yet, the state, the id and the time are hidden."""
         own = {"id", "created_at", "brand_version", "logo_version", "logo_width"}
         changed = [field.name for field in self.opts.fields if field.name not in own]
         return ["state", self.column("id"), *changed, self.column("created_at")] if obj else changed
@@ -241,7 +241,7 @@ class MerchantAdmin(OperatorAdmin):
 def record_switch(
     model_admin: OperatorAdmin, request: HttpRequest, switch: Switch | None, reason: str
 ) -> None:
-    """Record a changed switch in the admin's log and in its merchant's audit log. Ignore None."""
+    """Record a changed switch in the admin's log and in the merchant's audit log. Do nothing for None."""
     if switch is None:
         return
     log_text = f"{'Stopped' if switch.is_stopped else 'Resumed'}: {reason}"
@@ -252,7 +252,10 @@ def record_switch(
 
 
 class SwitchAdmin(ReadOnlyAdmin):
-    """Operators' stops. A merchant is stopped on the merchant's page. Only `add_view` stops all merchants."""
+    """Admin pages for stops. To stop a single merchant, operators use the merchant's page.
+
+    Only `add_view` stops all merchants.
+    """
 
     is_small = True
     adds_by = "Stop all merchants"
@@ -263,7 +266,7 @@ class SwitchAdmin(ReadOnlyAdmin):
     search_fields = ("merchant__name", "reason")
 
     def get_fields(self, request: HttpRequest, obj: Switch | None = None) -> Any:
-        """Return the fields. A stop of all merchants has no merchant, and its heading says so."""
+        """Return the fields. A stop of all merchants has no merchant, and the page's heading says so."""
         names = [field.name for field in self.opts.fields]
         has_merchant = obj is not None and obj.merchant_id is not None
         return [self.column(name) for name in names if name != "merchant" or has_merchant]
@@ -277,7 +280,7 @@ class SwitchAdmin(ReadOnlyAdmin):
         return str(row.merchant or "all merchants")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Show the list. It has the button that stops all merchants only while they are not all stopped."""
+        """Show the list. The button that stops all merchants is shown only while they are not stopped."""
         are_stopped = Switch.objects.filter(merchant=None, is_stopped=True).exists()
         return super().changelist_view(request, {"has_add_permission": False} if are_stopped else None)
 
@@ -285,7 +288,7 @@ class SwitchAdmin(ReadOnlyAdmin):
         return row.is_stopped
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Ask whether to stop all merchants, and stop them once the operator has confirmed."""
+        """Ask whether to stop all merchants. Stop them after the operator has confirmed."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         confirmation = self._stop_all(request, Switch.objects.none())

@@ -1,4 +1,4 @@
-"""Install what models cannot describe from `payments/sql`: triggers, functions, the mark of the database."""
+"""Run the SQL files in `payments/sql` for what models cannot describe: triggers, functions, the database mark."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from payments.models.payments import Operation
 
 
 class Posting(models.Model):
-    """One line of the ledger. Append-only. The lines of a transaction sum to zero."""
+    """One line of the ledger. Lines are only added, never changed. The lines of a transaction sum to zero."""
 
     class Account(models.TextChoices):
         # The provider owes us this money.
@@ -56,7 +56,7 @@ class Posting(models.Model):
 
 
 class BalanceEntry(models.Model):
-    """A line of the balance that the provider keeps for a merchant, as the provider reports it.
+    """A line in the balance that the provider keeps for a merchant, as the provider reports it.
 
     It is not part of the ledger.
     """
@@ -128,7 +128,7 @@ class Reconciled(models.Model):
 
 
 class LastBackup(models.Model):
-    """The time of the last back-up that config/deploy/backup.sh made and verified, or recorded."""
+    """The time of the last back-up that config/deploy/backup.sh has made and verified, or recorded."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     made_at = models.DateTimeField(help_text="When the back-up began, by the database's clock.")
@@ -177,5 +177,5 @@ class Discrepancy(models.Model):
 
     @property
     def kind_entry(self) -> DiscrepancyKind:
-        """Return the kind from the table of kinds, or a generated kind if the table no longer has it."""
+        """Return the kind from the table of kinds. If it is no longer there, return a generic kind."""
         return kinds.kind_named(self.kind)

@@ -1,4 +1,4 @@
-"""Merchants, their logos and former accounts, operators' stops, and the mark of the database's server."""
+"""Merchants, their logos and former accounts, operators' stops, and the mark that identifies the database's server."""
 
 from typing import ClassVar
 
@@ -75,9 +75,9 @@ class Merchant(models.Model):
 
 
 class FormerAccount(models.Model):
-    """An account at the provider that a merchant used earlier. Its earlier payments are still there.
+    """An account at the provider that a merchant used earlier. The merchant's earlier payments are still there.
 
-    A trigger adds the row when the merchant gets another account. Rule provider.accounts.
+    A trigger adds the row when the merchant gets a different account. Rule provider.accounts.
     """
 
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
@@ -97,7 +97,7 @@ class FormerAccount(models.Model):
 
 
 class Logo(models.Model):
-    """A merchant's logo. Every request reads the merchant, so the images are in a separate table."""
+    """A merchant's logo. The images have their own table, because every request reads the merchant's row."""
 
     merchant = models.OneToOneField(Merchant, on_delete=models.CASCADE, primary_key=True)
     version = models.PositiveIntegerField(

@@ -1,4 +1,4 @@
-"""Movements of a payment's money at the provider, and bookings that move no money there."""
+"""Movements of money at the provider for a payment, and bookings, which do not move money there."""
 
 from typing import ClassVar
 
@@ -12,11 +12,11 @@ from payments.models.payments import Dispute, Operation, Payment
 
 
 class Movement(models.Model):
-    """One movement of a payment's money, as it is in the provider's books. Append-only.
+    """One movement of a payment's money, as it is in the provider's books. Rows are only added, never changed.
 
-    The id is also the movement's transaction in the ledger. The provider sends the same `reference` in the
-    answer to an operation and in the payment's books. A movement is therefore recorded only once, even if
-    both the answer and the books contain it.
+    The id is also the id of the movement's transaction in the ledger. The provider sends the same `reference` in the
+    answer to an operation and in the books about the payment. A movement is therefore recorded only once, even if it
+    is in both.
     """
 
     class Kind(models.TextChoices):
@@ -26,7 +26,7 @@ class Movement(models.Model):
         DISPUTE_WITHDRAWN = "dispute_withdrawn", "Taken back for a dispute"
         DISPUTE_REINSTATED = "dispute_reinstated", "Returned after a dispute"
 
-    # The kinds that increase what the provider owes us.
+    # The kinds of movements that increase the amount that the provider owes us.
     INCOMING = (Kind.CAPTURED, Kind.REFUND_RETURNED, Kind.DISPUTE_REINSTATED)
 
     id = models.UUIDField(
@@ -81,10 +81,10 @@ class Movement(models.Model):
 
 
 class Booking(models.Model):
-    """A booking that moved no money at the provider. Append-only. A reversal is a row with a negated amount.
+    """A booking, which does not move money at the provider. Rows are only added, never changed.
 
-    `settled_outside`: an operator states that a payer has received an amount in another way than by card.
-    `closing`: an amount is no longer owed to the lead for a share.
+    A reversal is a row with the negated amount. `settled_outside`: an operator states that a payer has received an
+    amount in another way than by card. `closing`: an amount for a share is no longer owed to the lead.
     """
 
     class Kind(models.TextChoices):

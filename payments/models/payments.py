@@ -1,4 +1,4 @@
-"""Payments, the operations on them at the provider, inquiries about them, and disputes."""
+"""Payments, their operations at the provider, inquiries about them, and disputes."""
 
 from typing import ClassVar, cast
 from uuid import UUID
@@ -13,13 +13,13 @@ from payments.models.merchants import Merchant
 
 
 def _condition_column(condition: Q) -> models.GeneratedField:
-    """Return a generated column that is true in the rows that meet the condition. It is for queries only."""
+    """Return a generated column that is true in rows that meet the condition. It is used only in queries."""
     expression = models.ExpressionWrapper(condition, output_field=models.BooleanField())
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
 
 
 class Payment(models.Model):
-    """A payment by one card for one subject, which is a checkout or a mate's payment request."""
+    """A payment by one card for one subject: a checkout, or a mate's share."""
 
     class Status(models.TextChoices):
         AUTHORIZING = "authorizing", "Being held"
@@ -101,7 +101,7 @@ class Payment(models.Model):
 
 
 class Operation(models.Model):
-    """One intended action at the provider. Its id is the idempotency key of every call that carries it out.
+    """One action that the service wants the provider to take. Its id is the idempotency key for all its calls.
 
     Rule money.one_capture.
     """
@@ -163,7 +163,7 @@ class Operation(models.Model):
         help_text="By the database's clock, which decides how long the operation is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
-    # The operation was sent and has no clear answer yet. It blocks other operations on its payment. But a
+    # The operation was sent, and its outcome is not clear yet. It blocks other operations on its payment. However, a
     # refund does not block other refunds.
     is_open = _condition_column(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
@@ -192,7 +192,7 @@ class Operation(models.Model):
             ),
             models.UniqueConstraint(
                 "payment",
-                # Several refunds can be open, because each is for a different part of the money.
+                # Several refunds can be open at the same time, because each is for a different part of the money.
                 condition=Q(is_open=True) & ~Q(kind="refund"),
                 name="one_open_operation_per_payment",
             ),
@@ -224,25 +224,25 @@ class Operation(models.Model):
 
     @property
     def reimbursed_share(self) -> UUID:
-        """Return the share that a reimbursement pays to the lead."""
+        """Return the share for which a reimbursement pays the lead."""
         return cast("UUID", self.share_uuid)
 
     @property
     def refund_of_part(self) -> UUID:
-        """Return the refund that a refund part belongs to."""
+        """Return the refund to which a refund part belongs."""
         return cast("UUID", self.refund_uuid)
 
     @property
     def has_ended_without_hold(self) -> bool:
         """Return whether this is a declined or failed authorization.
 
-        A hold that it made after all must be voided.
+        If it has nevertheless held money, the hold must be voided.
         """
         return self.kind == self.Kind.AUTHORIZE and self.state in (self.State.DECLINED, self.State.FAILED)
 
 
 class Inquiry(models.Model):
-    """A payment that must be read at the provider, because others might have moved its money."""
+    """A payment whose books must be read, because others might have moved its money at the provider."""
 
     payment = models.OneToOneField(Payment, on_delete=models.PROTECT, primary_key=True)
     due_at = models.DateTimeField(db_index=True)
@@ -262,7 +262,10 @@ class Dispute(models.Model):
         WON = "won"
         LOST = "lost"
 
-    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money back, so a refund would pay it twice
+    STANDING = (
+        Status.OPEN,
+        Status.LOST,
+    )  # the payer has the money back, so a refund would pay it a second time
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
@@ -280,7 +283,7 @@ class Dispute(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            # Open disputes have no `closed_at`. In this order they come first, the nearest deadline first.
+            # Open disputes have no `closed_at`. In this order, they come first, starting with the nearest deadline.
             models.Index(F("closed_at").desc(), F("respond_by").asc(), F("id").desc(), name="dispute_urgency")
         ]
         constraints: ClassVar = [

@@ -1,4 +1,4 @@
-"""Sums of the ledger's closed days and months, so that reading a balance does not read the whole ledger."""
+"""Sums of the ledger's closed days and months. With them, a balance can be read without reading the whole ledger."""
 
 from typing import ClassVar
 
@@ -11,9 +11,9 @@ from payments.models.merchants import Merchant
 
 
 class LedgerSum(models.Model):
-    """The sum of a merchant's postings to one account, for a past month or for a day of the current month.
+    """The sum of a merchant's postings to one account, for a past month or for a day in the current month.
 
-    Days and months are in UTC. Only payments/closed_days/sums.py writes the sums, from the postings.
+    Days and months are in UTC. Only payments/closed_days/sums.py writes these rows.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -40,9 +40,9 @@ class LedgerSum(models.Model):
 
 
 class LedgerClosing(models.Model):
-    """The time until which the ledger is closed, and the time until which it is summed, in a single row.
+    """A single row with the time until which the ledger is closed, and the time until which it is summed.
 
-    If a posting is written after its day was closed, a trigger changes its time to an open day.
+    If a posting is written after its day was closed, a trigger moves its time to an open day.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
