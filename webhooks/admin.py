@@ -1,4 +1,4 @@
-"""The admin pages of the webhook models, and the actions that send deliveries again."""
+"""Admin pages for the webhook models, with the actions that send deliveries again."""
 
 import json
 from collections import defaultdict
@@ -32,7 +32,7 @@ RECENT_PERIOD = timedelta(hours=24)
 
 
 class ResendingAdmin(ReadOnlyAdmin):
-    """An admin with actions that send deliveries again. They require the permission to change deliveries."""
+    """Admin pages with actions that send deliveries again. A user needs the permission to change deliveries."""
 
     def has_resend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("webhooks.change_delivery")
@@ -40,7 +40,7 @@ class ResendingAdmin(ReadOnlyAdmin):
     def show_result(
         self, request: HttpRequest, merchant: Merchant, resent: resending.ResendResult | None
     ) -> None:
-        """Show the result of an action."""
+        """Show the result of an action that sends deliveries again."""
         if resent is None:
             self.message_user(request, f"{merchant} has no subscription to send to.", messages.ERROR)
             return
@@ -108,7 +108,10 @@ class SigningSecretAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    """Admin of events. It shows the body that is sent, indented, except that of events with personal data."""
+    """Admin pages for events. They show the body that is sent, with indentation.
+
+    If the event contains personal data, the body is hidden.
+    """
 
     list_display = (
         "type",
@@ -141,7 +144,7 @@ class DeliveryAdmin(ResendingAdmin):
     list_filter = ("status",)
     search_fields = ("id", "event", "event__checkout_uuid")
     linked_by = ("event__checkout_uuid",)
-    # These foreign keys have no index, so no other admin page lists deliveries by merchant or by
+    # There is no index on these foreign keys, so no other admin page can list deliveries by merchant or by
     # subscription.
     unindexed = ("merchant", "subscription")
     panels = (("webhooks.attempt", "delivery"),)
@@ -202,7 +205,7 @@ class AttemptAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return the rows. A list of all attempts sorts only the newest ids, because no index has its order."""
+        """Return the matching rows. A list of all attempts sorts only the newest ids, because it has no index."""
         rows, has_duplicates = super().get_search_results(request, queryset, search_term)
         is_of_all = not search_term and not any("__" in name for name in request.GET)
         return lists.limit_to_newest(request, rows) if is_of_all else rows, has_duplicates

@@ -1,8 +1,8 @@
 """Connections to receivers, with limits that aiohttp's own connection class does not have.
 
-aiohttp's class loses the status of a response if invalid bytes follow the head in the same packet. It reads
-any number of interim responses. If bytes arrive while a connection is idle, it takes them for the next
-response. It never closes a connection that is used often.
+Without them, aiohttp has four problems. It loses the status of a response if invalid bytes follow the head in the
+same packet. It reads any number of interim responses. If bytes arrive while a connection is idle, it treats them as
+the next response. It never closes a connection that is used often.
 """
 
 import asyncio
@@ -16,31 +16,32 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-# The limit for one response as it arrives: interim responses, head, body, chunk sizes and trailers.
+# The maximum number of bytes in one response: interim responses, head, body, chunk sizes and trailers.
 ANSWER_BYTES = 16 * 1024
-# If a reused connection ends within this time after a request, it counts as ended before the request.
+# If a reused connection ends sooner than this after a request, it is assumed to have ended before the request.
 STALE_SECONDS = 0.5
-# A connection is closed at this age (rule target.each_connection), or after this time without a request.
+# A connection is closed when it reaches the first age (rule target.each_connection), or when it has been idle for the
+# second time.
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0
 MAX_OPEN = 4096
 BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
-# Bytes to remember from the previous packet, because a blank line can be split between two packets.
+# Number of bytes to remember from the previous packet, because a blank line can be split between two packets.
 LONGEST_OVERLAP = 4
 
 
 class HeadTooLong(aiohttp.ClientError):
-    """Raised if 16 KiB arrived without the complete head of a final response."""
+    """16 KiB arrived, but they did not contain the complete head of a final response."""
 
 
 class KeptConnectionLost(aiohttp.ServerDisconnectedError):
-    """Raised if a reused connection had already ended when our request was sent.
+    """A reused connection had already ended when our request was sent.
 
-    The receiver then sends no response, or a 408 because it waited too long for a request.
+    In this case, the receiver sends no response, or a 408 because it has waited too long for a request.
     """
 
 
 class Connection(ResponseHandler):
-    """A connection to a receiver. A response is valid once the head of the final response is complete."""
+    """A connection to a receiver. A response counts as soon as the head of the final response is complete."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, opened: set["Connection"], max_open: int) -> None:
         super().__init__(loop)
@@ -55,7 +56,7 @@ class Connection(ResponseHandler):
     def should_close(self) -> bool:
         """Whether this connection must not be reused.
 
-        In addition to aiohttp's own reasons, it is not reused if part of a request is unsent, or if too many
+        In addition to aiohttp's own reasons, it is not reused if a part of a request was not sent, or if too many
         connections are open.
         """
         is_writing = self.transport is not None and bool(self.transport.get_write_buffer_size())
@@ -75,13 +76,12 @@ class Connection(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         while data and self.is_connected():
-            # Bytes that arrive without a request must not be taken for the next response.
+            # If bytes arrive without a request, they must not be treated as the next response.
             if self._is_idle() or not self._bytes_left:
                 self._cut(HeadTooLong())
                 return
-            # The parser gets the head separately, because it loses the head if the following bytes are
-            # invalid. It also gets the last byte separately. Otherwise, we could not see that the response
-            # ended before that byte.
+            # The parser gets the head separately, because it loses the head if invalid bytes follow. It also gets the
+            # last byte separately. Otherwise, we could not see whether the response ended before that byte.
             end = self._end_of_head(data) if self._awaits_head else max(1, len(data) - 1)
             part, data = data[: min(end, self._bytes_left)], data[min(end, self._bytes_left) :]
             self._bytes_left -= len(part)
@@ -90,7 +90,7 @@ class Connection(ResponseHandler):
                 self._cut(self._exception)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """Handle a parsed head, which can belong to an interim, a final or an unexpected response."""
+        """Handle the head that the parser has read. The response can be interim, final or unexpected."""
         head, _ = data
         if not self._awaits_head or (head.code == 408 and head.should_close and self._is_stale()):
             self._cut(KeptConnectionLost())
@@ -101,10 +101,10 @@ class Connection(ResponseHandler):
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """End the request with an error instead of a response.
+        """End the request with an error, without a response.
 
-        A reused connection can end soon after a request, before the first byte of a response. It is then
-        assumed to have ended before the request, and the error is KeptConnectionLost.
+        A reused connection can end soon after a request and before the first byte of a response. It is then assumed
+        to have ended before the request, and the error is KeptConnectionLost.
         """
         is_untouched = self._awaits_head and self._bytes_left == ANSWER_BYTES
         super().set_exception(KeptConnectionLost() if is_untouched and self._is_stale() else exc, *cause)
@@ -117,11 +117,11 @@ class Connection(ResponseHandler):
 
     def close(self) -> None:
         self._opened.discard(self)
-        # This does not wait for the receiver, not even to close TLS.
+        # This does not wait for the receiver, not even to close the TLS connection.
         self.abort()
 
     def _retire(self) -> None:
-        # This takes effect after the response that is in progress.
+        # This takes effect at the end of the current response.
         self.force_close()
         if self._is_idle():
             self.abort()
@@ -130,11 +130,11 @@ class Connection(ResponseHandler):
         return not self._awaits_head and (self._payload is None or self._payload.is_eof())
 
     def _is_stale(self) -> bool:
-        """Return whether to assume that the connection had ended before our request was sent."""
+        """Return whether the connection is assumed to have ended before our request was sent."""
         return self._requests > 1 and self._loop.time() - self._asked_at < STALE_SECONDS
 
     def _end_of_head(self, data: bytes) -> int:
-        """Return where the head ends in `data`, or the length of `data` if the head is incomplete."""
+        """Return the position at which the head ends in `data`, or the length of `data` if the head is incomplete."""
         recent = self._overlap + data
         blank_line = BLANK_LINE.search(recent)
         end = len(data) if blank_line is None else blank_line.end() - len(self._overlap)
@@ -144,8 +144,8 @@ class Connection(ResponseHandler):
     def _cut(self, error: BaseException) -> None:
         """Abort the connection.
 
-        If the head is complete, the response is used with the part of the body that has arrived. Otherwise,
-        the request fails with `error`.
+        If the head is complete, the response is used, with the part of the body that has arrived. Otherwise, the
+        request fails with `error`.
         """
         if self._awaits_head:
             self.set_exception(error)
@@ -154,7 +154,7 @@ class Connection(ResponseHandler):
             self.transport.abort()
 
     def _end_body(self) -> None:
-        """Prevent reuse, and complete an unfinished body with the part that has arrived."""
+        """Prevent the reuse of the connection. If the body is unfinished, end it with the part that has arrived."""
         self.force_close()
         payload, self._payload = self._payload, None
         if payload is not None and not payload.is_eof():
@@ -162,19 +162,19 @@ class Connection(ResponseHandler):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Opens any number of `Connection` objects, and resolves the host name again for each of them."""
+    """Opens any number of `Connection` objects. It resolves the host name again for each of them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(limit=0, use_dns_cache=False, **options)
         opened: set[Connection] = set()
-        # aiohttp calls this factory where it would create a connection of its own class.
+        # aiohttp calls this factory whenever it needs a new connection.
         self._factory = functools.partial(Connection, self._loop, opened, max_open())  # type: ignore[assignment]
 
 
 def max_open() -> int:
-    """Return the number of open connections above which connections are closed after each response.
+    """Return a number of connections. While more are open, each connection is closed after its response.
 
-    The number is at most half of the process's limit for open files.
+    The number is at most half of the number of files that the process may have open.
     """
     maximum, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_OPEN if maximum == resource.RLIM_INFINITY else min(MAX_OPEN, maximum // 2)

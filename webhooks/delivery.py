@@ -1,7 +1,7 @@
 """The queue of deliveries in PostgreSQL: claims due deliveries and records the results (rules delivery.*).
 
-`retries.py` decides what an answer means and when the next attempt starts. Each statement is plain SQL and
-handles a batch of deliveries. This module sends no requests, so no transaction waits for a receiver.
+`retries.py` decides what an answer means and when the next attempt starts. Each statement is plain SQL and processes
+many deliveries. This module does not send requests, so its transactions never wait for a receiver.
 """
 
 import contextlib
@@ -26,25 +26,25 @@ from webhooks.models import PERSONAL, URGENT, Attempt, Delivery
 log = structlog.get_logger("webhooks.delivery")
 
 LEASE_SECONDS = 30
-PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20  # maximum attempts in flight at an endpoint
-HUNG_IN_A_ROW = 2  # after this many hung attempts, an endpoint counts as hanging until it answers
-PER_HUNG, PER_HUNG_URGENT = 1, 5  # maximum attempts in flight at an endpoint that hangs
-# The pace limit of an endpoint: 10 attempts start at once, then one every 25 ms. Therefore, at most 50
-# attempts start in a second. Urgent deliveries are not limited.
+PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20  # maximum number of attempts in flight at an endpoint
+HUNG_IN_A_ROW = 2  # after so many hung attempts in a row, an endpoint counts as hanging until it answers
+PER_HUNG, PER_HUNG_URGENT = 1, 5  # maximum number of attempts in flight at an endpoint that hangs
+# The pace limit of an endpoint: 10 attempts can start at once, then one every 25 ms. Therefore, at most 50 attempts
+# start in one second. The limit does not apply to urgent deliveries.
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = health.WORKER_LOST
 WORKER_LOST_TEXT = "our sender was cut off; the request may have arrived"
-REASON_CHARACTERS = 80  # of the reason that an endpoint gives, as people see it
+REASON_CHARACTERS = 80  # maximum length of an endpoint's reason that is shown to people
 SWEEP_ROWS = 500
 DATABASE_ERRORS = (OperationalError, InterfaceError)
 CLAIM_LOCK_KEY = 0x636C6D  # first key of the advisory locks on endpoints: "clm" in ASCII
 
 
 class Claimed(NamedTuple):
-    """A delivery leased to this worker, with everything that its POST needs.
+    """A delivery that this worker has leased, with everything that is needed for its POST.
 
-    The lease token is the attempt's id. `body` has the stored bytes, which `models.decrypt_if_personal` turns into the
-    bytes to send. The secrets are encrypted, newest first. Ids are strings, as they are sent.
+    The lease token is the attempt's id. `body` has the stored bytes. `models.decrypt_if_personal` makes the bytes to
+    send from them. The secrets are encrypted, and the newest secret comes first. Ids are strings, as they are sent.
     """
 
     delivery_id: str
@@ -68,8 +68,8 @@ _EVENT_ID = Claimed._fields.index("event_id")
 class Claims(list[Claimed]):
     """The leased deliveries.
 
-    `is_shared` is true if an endpoint with due deliveries was skipped because another process was claiming
-    them.
+    `is_shared` is true if an endpoint with due deliveries was skipped, because another process was claiming its
+    deliveries.
     """
 
     is_shared = False
@@ -93,9 +93,9 @@ class _LeasedDelivery(NamedTuple):
     delivery_id: str
     lease_token: str
     subscription_id: str
-    attempts: int  # scheduled attempts so far, without those that a person requested
+    attempts: int  # scheduled attempts until now, without the attempts that a person requested
     is_resent: bool
-    was_delivered: bool  # an earlier attempt succeeded, and a person sent the delivery again
+    was_delivered: bool  # an earlier attempt succeeded, and a person has sent the delivery again
     returns_at: datetime | None
     started_at: datetime
     now: datetime
@@ -104,12 +104,14 @@ class _LeasedDelivery(NamedTuple):
     valid_until: datetime | None
     is_superseded: bool
     is_unsubscribed: bool
-    is_elsewhere: bool  # the subscription changed after the attempt started: perhaps its URL or its secret
+    is_elsewhere: (
+        bool  # the subscription, and perhaps its URL or secret, has changed since the attempt started
+    )
     is_approved: bool  # the address is approved for personal data
 
 
 class _FinishedAttempt(NamedTuple):
-    """The new state of a delivery after an attempt, and the time when the attempt ended."""
+    """The new state of a delivery after an attempt, and the time at which the attempt ended."""
 
     leased: _LeasedDelivery
     result: Result
@@ -155,7 +157,7 @@ def claim(*, slots: int, general_slots: int) -> Claims:
 
 
 def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claimed]:
-    """Yield each claimed row with the data of its event, which is in the last fields of Claimed."""
+    """Yield each claimed row together with the data about its event, which become the last fields of Claimed."""
     if not rows:
         return
     cursor.execute(statements.READ_BODIES, {"events": [row[_EVENT_ID] for row in rows]})
@@ -165,10 +167,10 @@ def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claim
 
 
 def record_results(results: Sequence[Result]) -> None:
-    """Finish the attempts and reschedule, end or park their deliveries, in one transaction.
+    """Finish the attempts, and reschedule, end or park their deliveries, in one transaction.
 
-    A result is ignored if the delivery no longer has the result's lease token. In that case, the attempt has
-    already been closed as `worker_lost`.
+    If a delivery has a different lease token now, its result is ignored. The attempt was then already closed as
+    `worker_lost`.
     """
     if not results:
         return
@@ -187,15 +189,16 @@ def record_results(results: Sequence[Result]) -> None:
             cursor.execute(statements.FINISH_ATTEMPTS, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
-        # This comes last, so that a claim waits for the lock on an endpoint's row only during the commit.
+        # This comes last. It locks the rows of endpoints, and a claim then waits for these locks only during the
+        # commit.
         health.record_health([_endpoint_result(row) for row in finished if _concerns_endpoint(row)])
 
 
 def record_one_by_one(results: Sequence[Result]) -> int:
     """Record each result in its own transaction; return how many were recorded.
 
-    If recording a result fails, the function tries again without the receiver's text. If that fails too, it
-    still records the other results. Raises OperationalError or InterfaceError if the database fails.
+    If a result cannot be recorded, the function tries again without the receiver's text. If that fails too, it
+    continues with the other results. Raises OperationalError or InterfaceError if the database fails.
     """
     return sum(_try_record(result) or _try_record(replace(result, excerpt="")) for result in results)
 
@@ -216,10 +219,10 @@ def _try_record(result: Result) -> bool:
 def _cursor() -> Iterator[Any]:
     """Yield a cursor that reads timestamps with psycopg's own code, and ids as text.
 
-    Django's conversion of timestamps costs as much as reading the rest of a row. Without this cursor, ids
-    would be converted to UUID objects, and then back to text.
+    Django's conversion of timestamps costs as much as reading the rest of a row. Ids would be converted to UUID
+    objects, and then back to text.
     """
-    # `queries` is not used, because the loaders apply only to the cursor on which they are registered.
+    # `queries` cannot be used, because the loaders work only on the cursor for which they are registered.
     with connection.cursor() as cursor:
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
         cursor.adapters.register_loader("uuid", TextLoader)
@@ -227,23 +230,24 @@ def _cursor() -> Iterator[Any]:
 
 
 def describe_error(error_message: str | None) -> str | None:
-    """Return an attempt's error in words for people (rule log.words)."""
+    """Return the error of an attempt as a text for people (rule log.words)."""
     return WORKER_LOST_TEXT if error_message == WORKER_LOST else error_message
 
 
 def describe_failure(attempt: Attempt) -> str | None:
-    """Return why an attempt failed, in words for people, or None if it did not. Rule log.words.
+    """Return a text for people that says why an attempt failed, or None if it did not fail. Rule log.words.
 
-    If the endpoint answered, the reason that it gave follows its status: "HTTP 400: no_matching_signature".
+    If the endpoint answered with a reason, the reason follows the status: "HTTP 400: no_matching_signature".
     """
     error, reason = describe_error(attempt.error_message), given_reason(attempt)
     return f"{error}: {reason}" if error and reason else error
 
 
 def given_reason(attempt: Attempt) -> str:
-    """Return the beginning of the body with which an endpoint refused an event, as one line, or "".
+    """Return the reason that an endpoint gave for refusing an event, as one line, or "".
 
-    Secrets, card numbers and phone numbers are blanked. A page of HTML is not a reason.
+    It is the beginning of the response's body. Secrets, card numbers and phone numbers in it are masked. An HTML page
+    does not count as a reason.
     """
     if attempt.is_delivered or not attempt.http_status:
         return ""
@@ -254,7 +258,7 @@ def given_reason(attempt: Attempt) -> str:
 
 
 def close_lost_attempts() -> int:
-    """Close the attempts whose lease has expired, as failed attempts; return how many there were."""
+    """Close the attempts whose lease has expired as failed attempts; return how many there were."""
     with _cursor() as cursor:
         cursor.execute(statements.FIND_LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
@@ -271,8 +275,8 @@ def close_lost_attempts() -> int:
 def end_obsolete_deliveries() -> int:
     """End due deliveries that must no longer be sent; return how many there were.
 
-    Their event is superseded, their `valid_until` has passed, or their subscription has ended. Like `claim`,
-    this function does not change a database that was restored and is not repaired yet.
+    Their event is superseded, their `valid_until` has passed, or their subscription has ended. As in `claim`, a
+    database that was restored and is not repaired yet is not changed.
     """
     if restore_guard.is_closed():
         return 0
@@ -290,7 +294,7 @@ def _finish(leased: _LeasedDelivery, result: Result) -> _FinishedAttempt:
     next_attempt_at = None if leased.is_unsubscribed else _next_attempt_at(leased, result, ended_at)
     status = Delivery.Status.PARKED if next_attempt_at is None else Delivery.Status.PENDING
     if leased.event_type in PERSONAL and not leased.is_approved:
-        # The address has changed during the attempt, and the new one is not approved.
+        # The address has changed during the attempt, and the new address is not approved.
         next_attempt_at = None
     return _FinishedAttempt(leased, result, ended_at, status, next_attempt_at)
 
@@ -303,12 +307,13 @@ def _next_attempt_at(leased: _LeasedDelivery, result: Result, ended_at: datetime
         event_at=leased.event_at,
         ended_at=ended_at,
         valid_until=leased.valid_until,
-        # An answer of an earlier address, or to an earlier secret, is retried as if there had been no answer.
+        # If the answer came from an earlier address, or if an earlier secret was used, the attempt is retried as if
+        # there had been no answer.
         http_status=None if leased.is_elsewhere else result.http_status,
     )
     if not leased.is_resent:
         return retries.next_attempt_at(attempted)
-    # An attempt that a person requested has no retries. The schedule that it interrupted continues.
+    # An attempt that a person requested is not retried. The schedule that it has interrupted continues.
     return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
 
 
@@ -326,7 +331,7 @@ def _result_row(finished: _FinishedAttempt) -> dict[str, Any]:
         "http_status": result.http_status,
         "error_message": result.error_message,
         "duration_ms": result.duration_ms,
-        # Some receivers echo the request, so their answer to a personal event can contain personal data.
+        # Some receivers send the request back, so their answer to a personal event can contain personal data.
         "excerpt": "" if leased.event_type in PERSONAL else result.excerpt,
     }
 
@@ -334,7 +339,7 @@ def _result_row(finished: _FinishedAttempt) -> dict[str, Any]:
 def _concerns_endpoint(row: _FinishedAttempt) -> bool:
     """Return whether the result counts for the health of the endpoint at its current address.
 
-    Failures on our own side and attempts at a previous address, or with a previous secret, do not count.
+    A failure on our side does not count, and neither does an attempt at a previous address or with a previous secret.
     """
     return row.result.error_message not in health.ERRORS_NOT_OF_ENDPOINT and not row.leased.is_elsewhere
 

@@ -1,8 +1,8 @@
-"""The sender of a worker process: a thread with an asyncio loop, which sends the due deliveries of the queue.
+"""The sender of a worker process: a thread with an asyncio loop that sends the due deliveries from the queue.
 
-Two tasks run concurrently. One claims as many due rows as there are free slots. The other records the
-attempts that have ended. Batches therefore grow automatically under load, and a slow claim does not delay the
-recording. All state that matters is in PostgreSQL, so no delivery is lost if this process is killed.
+Two tasks run at the same time. One task claims as many due rows as there are free slots. The other task records the
+attempts that have ended. Batches therefore become larger under load, and a slow claim does not delay the recording.
+Everything that must not be lost is stored in PostgreSQL, so this process can be killed without losing a delivery.
 """
 
 import asyncio
@@ -26,20 +26,20 @@ from webhooks.models import decrypt_if_personal
 
 log = structlog.get_logger("webhooks.delivery_sender")
 
-POLL_SECONDS = 1.0  # without a wake-up, the queue is checked at this interval
-GATHER_SECONDS = 0.05  # an answer waits this long for other answers, to be recorded with them
-GATHER_SHARE = 0.5  # if answers for this share of the slots are waiting, they are recorded at once
-# After a claim, the queue is checked at this interval for a second. Due deliveries might be left because of a
-# pace limit or a claim of another process.
+POLL_SECONDS = 1.0  # the queue is checked at this interval if no wake-up arrives
+GATHER_SECONDS = 0.05  # an answer waits this long for other answers, so that they are recorded together
+GATHER_SHARE = 0.5  # when the waiting answers fill this share of the slots, they are recorded at once
+# For one second after a claim, the queue is checked at this interval. A claim can leave due deliveries in the queue,
+# because of a pace limit or because another process was claiming.
 BUSY_POLL_SECONDS = 0.05
-PAUSE_SECONDS = 0.5  # pause after a failed claim, sweep or recording
+PAUSE_SECONDS = 0.5  # pause after a claim, a sweep or a recording has failed
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
-STOP_GRACE_SECONDS = 4.0  # how long the sender can take to record the attempts that were cancelled
+STOP_GRACE_SECONDS = 4.0  # maximum time for recording the attempts that were cancelled when the sender stops
 URGENT_SHARE = 0.4  # this share of the slots is reserved for urgent deliveries
-# The waits in seconds before each attempt at recording results. From the third attempt on, each result is
-# recorded separately, because one of them might cause the failure. While PostgreSQL is down, each attempt waits
-# 5 s for a connection. All attempts together then take nearly as long as a lease.
+# The wait in seconds before each attempt to record results. From the third attempt on, each result is recorded
+# separately, because a single result might cause the failure. While PostgreSQL is down, each attempt waits 5 s for a
+# connection. All attempts together then take nearly as long as a lease.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 TRIES_TOGETHER = 2
 
@@ -53,7 +53,7 @@ Returned = TypeVar("Returned")
 
 
 class Sender:
-    """Sends due deliveries, at most `slots` at the same time, from `start` until `stop`."""
+    """Sends due deliveries from `start` until `stop`, at most `slots` at the same time."""
 
     def __init__(self, *, slots: int, allow_loopback: bool) -> None:
         self._slots = slots
@@ -64,17 +64,17 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="webhooks-sender", daemon=True)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
-        self._woken: asyncio.Event  # more deliveries might be due, or a slot is free
-        self._ended: asyncio.Event  # there is something to record
+        self._woken: asyncio.Event  # set if more deliveries might be due, or if a slot is free
+        self._ended: asyncio.Event  # set if there is a result to record
         self._pool: transport.Pool
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
         self._is_stopping = False
         self._record_timer: asyncio.TimerHandle | None = None
-        self._unrecorded = 0  # answers that wait to be recorded with others
+        self._unrecorded = 0  # number of answers that wait to be recorded together with others
 
     def start(self) -> None:
-        """Start the sender's thread, and return once it is ready to send deliveries."""
+        """Start the sender's thread, and return when it is ready to send deliveries."""
         self._thread.start()
         self._ready.wait(START_SECONDS)
 
@@ -82,8 +82,10 @@ class Sender:
         return self._thread.is_alive() and not self._is_stopping
 
     def wake(self) -> None:
-        """Make the sender check the queue now. Any thread can call this method at any time."""
-        with contextlib.suppress(RuntimeError):  # it has stopped, so another process will check the queue
+        """Make the sender check the queue now. This method can be called by any thread at any time."""
+        with contextlib.suppress(
+            RuntimeError
+        ):  # if the sender has stopped, another process will check the queue
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def stop(self, drain_seconds: float) -> None:
@@ -129,7 +131,7 @@ class Sender:
         liveness.unwatch()
 
     async def _survives(self, turn: Callable[[], Awaitable[None]]) -> bool:
-        """Run `turn` and return whether it succeeded. After a failure, pause: PostgreSQL might be down."""
+        """Run `turn` and return whether it succeeded. After a failure, wait, because PostgreSQL might be down."""
         try:
             await turn()
         except Exception as error:
@@ -157,8 +159,8 @@ class Sender:
 
     async def _claim(self) -> None:
         sending = [claimed for task, claimed in self._sending.items() if not task.done()]
-        # The number of attempts that are in flight or wait to be recorded is at most twice the number of
-        # slots. If there were more, leases would expire before the results are recorded.
+        # The attempts that are in flight or wait to be recorded are at most twice as many as the slots. If there were
+        # more, leases would expire before the results are recorded.
         free = min(self._slots - len(sending), 2 * self._slots - len(self._sending))
         if self._is_stopping or not free:
             return
@@ -192,10 +194,10 @@ class Sender:
     async def _send(self, claimed: delivery.Claimed, deadline: float) -> transport.Answer:
         left = deadline - time.monotonic()
         if left <= 0:
-            # The claim took the whole time, so no answer could arrive before the deadline.
+            # The claim took so long that no answer could arrive before the deadline.
             return transport.Answer(None, "the request could not be sent", "", 0)
         if not claimed.body:
-            # The body was deleted just when a person sent the delivery again.
+            # The body was deleted at the moment when a person sent the delivery again.
             return transport.Answer(None, "its personal data has been deleted", "", 0)
         try:
             body = decrypt_if_personal(claimed.event_type, claimed.body)
@@ -253,7 +255,7 @@ def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
 
 
 def _log_fields(claimed: delivery.Claimed) -> dict[str, object]:
-    """Return the fields that all log lines about an attempt have."""
+    """Return the fields that every log line about an attempt has."""
     return {
         "delivery": claimed.delivery_id,
         "event_id": claimed.event_id,
@@ -265,7 +267,7 @@ def _log_fields(claimed: delivery.Claimed) -> dict[str, object]:
 
 
 def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
-    # The thread keeps its connection. The pool would test a returned connection before each use.
+    # The thread keeps its connection, because the pool would test a returned connection before each use.
     try:
         return call(*arguments)
     except Exception:
@@ -274,7 +276,7 @@ def _with_connection(call: Callable[..., Returned], arguments: Sequence[object])
 
 
 def _drop_broken_connections() -> None:
-    """Make the pool test all its connections, because a restart of PostgreSQL breaks all of them."""
+    """Make the pool test all its connections, because all of them break when PostgreSQL restarts."""
     connection.close()
     pool = getattr(connection, "pool", None)
     if pool is not None:
@@ -282,11 +284,11 @@ def _drop_broken_connections() -> None:
 
 
 def _close_connection() -> None:
-    connection.close()  # closes the connection of the calling thread
+    connection.close()  # closes the connection that belongs to the calling thread
 
 
 def record_with_retries(results: Sequence[delivery.Result]) -> None:
-    """Record results, and retry if that fails. If a result were lost, its POST would be sent again."""
+    """Record results, and retry if this fails. If a result were lost, its POST would be sent a second time."""
     for result in results:
         failpoint.reach("webhook_answered", result.delivery_id)
     for tries, pause in enumerate(RECORD_PAUSES):

@@ -1,4 +1,4 @@
-"""Tests of an endpoint: `webhook.test` events, and the sandbox's simulated failures of first attempts.
+"""Tests of an endpoint: `webhook.test` events, and simulated failures of first attempts in the sandbox.
 
 A person sends `webhook.test` in the portal. Rules event.test, trial.first_attempt.
 """
@@ -15,15 +15,15 @@ from webhooks.delivery import Claimed, Result
 from webhooks.models import Attempt, Delivery, Event, EventType
 from webhooks.transport import Answer
 
-DROPPED_AFTER = 3.0  # seconds: an endpoint that hangs delays the sandbox no longer than this
+DROPPED_AFTER = 3.0  # the longest time in seconds that a hanging endpoint can delay the sandbox
 
 
 class TooManyTests(Exception):
-    """Raised if the merchant has sent too many test events within an hour."""
+    """The merchant has sent too many test events within an hour."""
 
 
 def send_test_event(merchant: Merchant) -> Event:
-    """Write a test event, which is sent even if its type is not subscribed to.
+    """Write a test event. It is sent even if the merchant has not subscribed to its type.
 
     Raises subscriptions.SubscriptionNotFound, TooManyTests. Rule limit.test_events.
     """
@@ -37,7 +37,7 @@ def send_test_event(merchant: Merchant) -> Event:
 def refuse_first_attempt(delivery_uuid: UUID) -> None:
     """Record a leased first attempt as if the endpoint had answered 500.
 
-    No request is sent. The usual retries follow.
+    The request is not sent. The usual retries follow.
     """
     leased = Delivery.objects.get(pk=delivery_uuid)
     if leased.lease_token is not None:

@@ -1,4 +1,4 @@
-"""The headers of a delivery, with its signatures (rules signing.header, signing.fresh, signing.standard)."""
+"""The headers of a delivery, including its signatures (rules signing.header, signing.fresh, signing.standard)."""
 
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ def _decrypt_secret(sealed_secret: str) -> str:
 
 
 def signed_headers(claimed: Claimed, body: bytes) -> dict[str, str]:
-    """Return the headers of a delivery. The time in its signatures is the database's time of the claim."""
+    """Return the headers of a delivery. The signatures contain the database's time at the claim."""
     secrets = [_decrypt_secret(sealed) for sealed in claimed.sealed_secrets]
     at, trace = int(claimed.claimed_at.timestamp()), tracing.current_traceparent()
     return {

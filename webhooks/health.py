@@ -1,6 +1,6 @@
 """The health of a subscription's endpoint.
 
-It is updated with each batch of results, and shown in the portal and the admin.
+It is updated after each batch of results, and it is shown in the portal and the admin.
 """
 
 from collections import defaultdict
@@ -19,9 +19,9 @@ from webhooks import resending, retries, statements
 from webhooks.models import Delivery, Endpoint, Subscription
 
 HEALTH_PERIOD = timedelta(hours=24)
-LATEST = 1000  # at most this many attempts, and this many parked deliveries, are counted
+LATEST = 1000  # at most this many attempts and this many parked deliveries are counted
 HUNG_MS = 5000
-# Errors for which the endpoint is not responsible.
+# Errors that the endpoint has not caused.
 WORKER_LOST = "worker_lost"
 REFUSED_BY_SANDBOX = "HTTP 500, made by the sandbox"
 DROPPED_BY_SANDBOX = "the sandbox dropped the answer"
@@ -48,12 +48,12 @@ class AttemptResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """The health of an endpoint over the last 24 hours: its attempts, due deliveries and parked deliveries.
+    """The health of an endpoint in the last 24 hours: its attempts, due deliveries and parked deliveries.
 
-    Parked deliveries that a person has closed (rule resend.closed) and those of test events are not counted.
-    Only the latest 1,000 attempts and at most 1,000 parked deliveries are counted. `success_rate` is from 0
-    to 1. If there are no attempts, `success_rate` and the durations are None. `working_since` is the time of
-    the first success after the last failure. It is None if no counted attempt has failed.
+    Only the latest 1,000 attempts and at most 1,000 parked deliveries are counted. Parked deliveries are not counted
+    if a person has closed them (rule resend.closed), or if they belong to test events. `success_rate` is from 0 to 1.
+    If there are no attempts, `success_rate` and the durations are None. `working_since` is the time of the first
+    success after the last failure, or None if no counted attempt has failed.
     """
 
     attempts: int
@@ -70,7 +70,7 @@ class Health:
 
 
 class AttemptSummary(NamedTuple):
-    """The latest attempts of an endpoint in the last 24 hours, at most 1,000: their numbers and durations.
+    """The number and the durations of an endpoint's latest attempts: those of the last 24 hours, at most 1,000.
 
     `working_since` is the time of the first success after the endpoint's last failure.
     """
@@ -83,7 +83,7 @@ class AttemptSummary(NamedTuple):
 
 
 def record_health(results: Iterable[AttemptResult]) -> None:
-    """Update the health of endpoints from a batch of recorded attempts."""
+    """Update the health of endpoints after a batch of attempts was recorded."""
     by_endpoint: dict[str, list[AttemptResult]] = defaultdict(list)
     for attempt in results:
         by_endpoint[attempt.subscription_id].append(attempt)
@@ -94,7 +94,7 @@ def record_health(results: Iterable[AttemptResult]) -> None:
 
 
 def _health_row(attempts: Sequence[AttemptResult]) -> dict[str, Any]:
-    """Summarise the attempts of one endpoint as a row for statements.SAVE_ENDPOINT_HEALTH."""
+    """Return the row for statements.SAVE_ENDPOINT_HEALTH that summarises the attempts at one endpoint."""
     in_order = sorted(attempts, key=attrgetter("ended_at"))
     success = max((attempt.ended_at for attempt in in_order if attempt.is_success), default=None)
     failures = [attempt for attempt in in_order if not attempt.is_success]
@@ -112,7 +112,7 @@ def _health_row(attempts: Sequence[AttemptResult]) -> dict[str, Any]:
 
 
 def read_health(subscription: Subscription) -> Health:
-    """Return the current health of the subscription's endpoint. The cost does not grow with the log."""
+    """Return the current health of the subscription's endpoint. The cost does not depend on the size of the log."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
     summary = summarize_attempts(subscription, endpoint.last_failure_at)
     return Health(
@@ -131,7 +131,7 @@ def read_health(subscription: Subscription) -> Health:
 
 
 def summarize_attempts(subscription: Subscription, last_failure_at: datetime | None = None) -> AttemptSummary:
-    """Return the numbers and durations of the endpoint's latest attempts. The cost does not grow with the log."""
+    """Return a summary of the endpoint's latest attempts. The cost does not depend on the size of the log."""
     now = clock.now()
     parameters: dict[str, Any] = {
         "merchant": subscription.merchant_id,
@@ -149,7 +149,7 @@ def summarize_attempts(subscription: Subscription, last_failure_at: datetime | N
 def oldest_due_of_all(now: datetime, *, is_urgent: bool) -> datetime | None:
     """Return the time at which the oldest due delivery of all merchants became due.
 
-    Return None if no delivery is due. This needs one index lookup per endpoint.
+    Return None if no delivery is due. This takes one index lookup per endpoint.
     """
     first = Delivery.objects.filter(
         subscription=OuterRef("pk"), status=Delivery.Status.PENDING, lease_token=None, is_urgent=is_urgent
@@ -168,7 +168,7 @@ def _count_parked(subscription: Subscription, since: datetime) -> int:
 def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None:
     """Return the time at which the subscription's oldest due delivery became due, or None.
 
-    This needs one index lookup for urgent deliveries, and one for deliveries that are not urgent.
+    This takes two index lookups: one for urgent deliveries, and one for all others.
     """
     waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
     due = waiting.filter(lease_token=None, next_attempt_at__lte=now).order_by("next_attempt_at")

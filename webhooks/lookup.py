@@ -1,7 +1,7 @@
-"""Queries for events, deliveries and attempts. They read only the partitions that hold the requested rows.
+"""Queries for events, deliveries and attempts that read only the partitions with the requested rows.
 
-Each function takes ids, not a subquery. PostgreSQL can skip the other partitions only if the ids are part of
-the query that it plans.
+Each function takes ids, not a subquery, because PostgreSQL can skip the other partitions only if the query itself
+contains the ids.
 """
 
 from collections.abc import Collection
@@ -17,10 +17,10 @@ from webhooks.models import Attempt, Delivery, Event, EventType
 
 
 class EventTypeValue(Value):
-    """An event type in a filter, written into the SQL text instead of passed as a parameter.
+    """An event type in a filter. It is written into the SQL text, and not passed as a parameter.
 
-    With a parameter, PostgreSQL can cache one plan for all types. Such a plan does not use the partial
-    indexes that contain only rare types.
+    With a parameter, PostgreSQL can use one cached plan for all types. Such a plan does not use the partial indexes,
+    which contain only rare types.
     """
 
     def __init__(self, event_type: str) -> None:
@@ -32,20 +32,20 @@ class EventTypeValue(Value):
 
 
 def events_about(*checkout_uuids: UUID) -> QuerySet[Event]:
-    """Return the events of these checkouts. Partitions older than the oldest checkout are not read."""
+    """Return the events about these checkouts. Partitions that are older than the oldest checkout are not read."""
     id_range = partitions.ids_made_since(*checkout_uuids)
     return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=id_range)
 
 
 def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:
-    """Return the deliveries of these events."""
+    """Return the deliveries for these events."""
     if not event_uuids:
         return Delivery.objects.none()
     return Delivery.objects.filter(event__in=event_uuids, pk__range=partitions.id_range_of(*event_uuids))
 
 
 def statuses_of(event_uuids: Collection[UUID]) -> dict[UUID, str]:
-    """Map the id of each event that has a delivery to the status of the delivery."""
+    """Return the status of the delivery for each event that has a delivery, by the id of the event."""
     if not event_uuids:
         return {}
     parameters = [list(event_uuids), *partitions.id_range_of(*event_uuids)]
@@ -67,14 +67,14 @@ def attempts_of_deliveries(delivery_uuids: Collection[UUID]) -> QuerySet[Attempt
 
 
 def result_condition(*, is_delivered: bool) -> Q:
-    """Return the filter for delivered or for failed attempts.
+    """Return the filter for delivered attempts or for failed attempts.
 
-    A failed attempt always has an error message. The filter includes that, so that PostgreSQL can use the
-    index of attempts with an error message.
+    A failed attempt always has an error message. The filter requires the message too, so that PostgreSQL can use the
+    index on attempts with an error message.
     """
     return Q(is_delivered=True) if is_delivered else Q(is_delivered=False, error_message__isnull=False)
 
 
 def attempts_about(checkout_uuid: UUID) -> QuerySet[Attempt]:
-    """Return the attempts to deliver a checkout's events."""
+    """Return the attempts to deliver the events about a checkout."""
     return attempts_of(list(events_about(checkout_uuid).values_list("pk", flat=True)))

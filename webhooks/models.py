@@ -1,4 +1,4 @@
-"""The webhook models: subscriptions, endpoints, secrets, events (the outbox), deliveries, attempts."""
+"""The webhook models: subscriptions, endpoints, secrets, events (the outbox), deliveries, and attempts."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from payments.models import Merchant
 
 
 class EventType(models.TextChoices):
-    """The types of events that merchants receive (rule event.types). Pages name a type as its events do."""
+    """The types of events that merchants receive (rule event.types). Pages show the same names as the events."""
 
     AUTHORIZED = "checkout.authorized", "checkout.authorized"
     VOIDED = "checkout.voided", "checkout.voided"
@@ -22,9 +22,9 @@ class EventType(models.TextChoices):
     TEST = "webhook.test", "webhook.test"
 
 
-# These events are sent first, because a hold ends soon, or because a person waits for the result of a test.
+# These events are sent first, because a hold ends soon, and a person waits for the result of a test.
 URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})
-# The bodies of these events are encrypted. They are deleted a week after their deliveries have ended.
+# The bodies of these events are encrypted. They are deleted a week after all deliveries of the event have ended.
 PERSONAL = frozenset({EventType.OPTED_IN})
 
 
@@ -78,7 +78,7 @@ class Endpoint(models.Model):
 
 
 class SigningSecret(models.Model):
-    """A secret that signs a subscription's deliveries until `expires_at`, or indefinitely if it is null."""
+    """A secret with which a subscription's deliveries are signed until `expires_at`. If that is null, it has no end."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="secrets")
@@ -98,10 +98,10 @@ class SigningSecret(models.Model):
 
 
 class Event(models.Model):
-    """A row of the outbox: an event with the exact bytes that are sent. It is dropped with its partition.
+    """One event in the outbox, with the exact bytes that are sent. It is deleted with its partition.
 
-    Read `plain_body`, not `body`. If the event has personal data, `body` is encrypted. After that data is
-    deleted (`body_deleted_at`), `body` is empty.
+    Always read `plain_body`, not `body`. If the event has personal data, `body` is encrypted. When the data is
+    deleted (`body_deleted_at`), `body` becomes empty.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -128,27 +128,27 @@ class Event(models.Model):
 
     @property
     def plain_body(self) -> bytes:
-        """The bytes that are sent, or no bytes if the event's personal data was deleted."""
+        """The bytes that are sent. If the event's personal data was deleted, there are no bytes."""
         return b"" if self.body_deleted_at else decrypt_if_personal(self.type, bytes(self.body))
 
 
 def encrypt_if_personal(event_type: str, body: bytes) -> bytes:
-    """Return the bytes to store for an event: encrypted if its type is personal."""
+    """Return the bytes to store for an event. If its type is personal, they are encrypted."""
     return crypto.encrypt(body.decode()).encode() if event_type in PERSONAL else body
 
 
 def decrypt_if_personal(event_type: str, stored: bytes) -> bytes:
-    """Return an event's body as it is sent, from the stored bytes. A body with personal data is stored encrypted."""
+    """Return the body of an event as it is sent, made from the stored bytes. A personal body is stored encrypted."""
     return crypto.decrypt(stored.decode()).encode() if event_type in PERSONAL else stored
 
 
 class Delivery(models.Model):
-    """The task of sending one event to one subscription, and the state of that task.
+    """One event that must be sent to one subscription, and the state of this task.
 
-    Pending deliveries are in their own table, the queue. Ended deliveries are in partitions, and are dropped
-    with their partition. The id of a delivery begins with the event's time (`clock.new_id_of_same_time`), which
-    decides the partition. If a pending delivery of personal data has no `next_attempt_at`, it waits for the
-    approval of its address.
+    Pending deliveries are in their own table, which is the queue. Ended deliveries are in partitions, and are deleted
+    with their partition. The id of a delivery begins with the event's time (`clock.new_id_of_same_time`), and this
+    time decides the partition. If a pending delivery of personal data has no `next_attempt_at`, it waits until its
+    address is approved.
     """
 
     class Status(models.TextChoices):
@@ -199,8 +199,8 @@ class Delivery(models.Model):
 class Attempt(models.Model):
     """One POST of a delivery, as an entry of the delivery log.
 
-    The row is created before the POST and completed after it. Its id begins with the event's time. The id is
-    also the token of the lease during which the POST is sent.
+    The row is created before the POST and completed after it. Its id begins with the event's time. The id is also the
+    token of the lease under which the POST is sent.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -227,7 +227,7 @@ class Attempt(models.Model):
         return f"Attempt {self.number}\N{NO-BREAK SPACE}· {self.event_type}"
 
 
-# Partitions are dropped in the order of these tables. A reader therefore never finds an attempt without its
+# Partitions are deleted in the sequence of these tables. A reader therefore never finds an attempt without its
 # delivery, or a delivery without its event.
 ATTEMPTS, ENDED_DELIVERIES, EVENTS = map(
     Partitioned, ("webhooks_attempt", "webhooks_delivery_ended", "webhooks_event")

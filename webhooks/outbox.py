@@ -1,4 +1,4 @@
-"""The outbox: events and their deliveries, written in the transaction of the change that they report."""
+"""The outbox: events and their deliveries. They are written in the transaction of the change that they report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,12 +25,12 @@ from webhooks.models import PERSONAL, URGENT, Attempt, Delivery, Event, EventTyp
 from webhooks.subscriptions import DELIVER_DUE
 
 API_VERSION = "2026-06"
-SANDBOX = "sandbox"  # the actor of an attempt that the sandbox itself makes
+SANDBOX = "sandbox"  # the actor of an attempt that the sandbox makes
 _are_first_attempts_leased: ContextVar[bool] = ContextVar("are_taken", default=False)
 
 
 class OutboxMessage(NamedTuple):
-    """An event to write. `at` is the time when it happened. No attempt starts at or after `valid_until`."""
+    """An event to write. `at` is the time at which it happened. Attempts can start only before `valid_until`."""
 
     merchant_uuid: UUID
     payload: dict[str, Any]
@@ -53,10 +53,10 @@ def emit(
 
 
 def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequence[Event]:
-    """Write events, and a delivery for each event whose merchant subscribes to this type.
+    """Write events. For each merchant who subscribes to this type, also write a delivery.
 
-    The events have the bytes that will be sent. The senders are woken on commit. Rules event.envelope,
-    event.outbox.
+    The events contain the exact bytes that will be sent. The senders are woken after the commit. Rules
+    event.envelope, event.outbox.
     """
     events = [_build_event(event_type, message) for message in messages]
     Event.objects.bulk_create(events)
@@ -106,7 +106,7 @@ class _Subscriber(NamedTuple):
     is_approved: bool  # the address is approved for personal data
 
     def wants(self, event_type: EventType) -> bool:
-        """Return whether events of this type are sent. `webhook.test` is always sent. Rule subscription.filter."""
+        """Return whether events of this type are sent. `webhook.test` always is. Rule subscription.filter."""
         return event_type == EventType.TEST or not {"*", event_type.value}.isdisjoint(self.event_types)
 
 
@@ -141,7 +141,7 @@ def _read_subscribers(events: Sequence[Event]) -> Sequence[_Subscriber]:
 def lease_first_attempts() -> Iterator[None]:
     """Lease the first attempts of the events that this thread writes in the block.
 
-    No sender can then claim these attempts. The caller makes them with `webhooks.endpoint_tests`.
+    Senders then cannot claim these attempts. The caller makes them with `webhooks.endpoint_tests`.
     """
     before = _are_first_attempts_leased.set(True)
     try:
@@ -151,7 +151,7 @@ def lease_first_attempts() -> Iterator[None]:
 
 
 def _open_first_attempts(deliveries: Sequence[Delivery]) -> None:
-    """Lease new deliveries and open their first attempts, as a claim does."""
+    """Lease new deliveries and open their first attempts, in the same way as a claim."""
     for delivery in deliveries:
         at = clock.now()
         delivery.lease_token, delivery.attempt_count = clock.new_id_of_same_time(delivery.event_id), 1
@@ -170,7 +170,7 @@ def _open_first_attempts(deliveries: Sequence[Delivery]) -> None:
 def _build_delivery(event: Event, listener: _Subscriber) -> Delivery:
     """Return a new delivery for the event, due at the time of the event.
 
-    A delivery of personal data has no due time until its address is approved.
+    If the event has personal data and the address is not approved yet, the delivery has no due time.
     """
     is_held = event.type in PERSONAL and not listener.is_approved
     return Delivery(
@@ -186,9 +186,9 @@ def _build_delivery(event: Event, listener: _Subscriber) -> Delivery:
 
 
 def supersede_all(ended: Mapping[UUID, datetime]) -> None:
-    """End the `checkout.authorized` deliveries of checkouts whose hold has ended.
+    """End the `checkout.authorized` deliveries for checkouts whose hold has ended.
 
-    `ended` maps each checkout to the time when its hold ended. An attempt in flight finishes, and its result
+    `ended` contains the time at which the hold of each checkout ended. An attempt in flight continues, and its result
     counts (rule event.superseded).
     """
     first, last = partitions.ids_made_since(*ended)
@@ -204,9 +204,9 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
 
 
 def erase_bodies(events: Mapping[UUID, UUID]) -> None:
-    """Delete the bodies of the `marketing.opted_in` events of an erased customer, and stop their deliveries.
+    """Delete the bodies of the `marketing.opted_in` events about an erased customer, and stop their deliveries.
 
-    `events` maps each event's id to its checkout. An attempt in flight finishes, and its result counts.
+    `events` maps each event's id to its checkout. An attempt in flight continues, and its result counts.
     """
     Event.objects.filter(pk__in=events).update(body=b"", body_deleted_at=Now(), superseded_at=Now())
     first, last = partitions.ids_made_since(*events.values())
@@ -220,7 +220,7 @@ def erase_bodies(events: Mapping[UUID, UUID]) -> None:
 
 
 def last_event_times(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Map each of these checkouts that has an event to the time of its latest event."""
+    """Return the time of the latest event about each of these checkouts that has an event."""
     events = Event.objects.filter(
         checkout_uuid__in=checkouts, pk__range=partitions.ids_made_since(*checkouts)
     )
@@ -228,16 +228,17 @@ def last_event_times(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
 
 
 def advance(checkout_uuid: UUID, by: timedelta) -> None:
-    """Move the times of a checkout's deliveries and attempts back by `by`, for the sandbox's helper API.
+    """Make the times of a checkout's deliveries and attempts earlier by `by`, for the sandbox's helper API.
 
-    The contents of the checkout's events do not change.
+    The contents of the events about the checkout do not change.
     """
     events = Event.objects.filter(
         checkout_uuid=checkout_uuid, pk__range=partitions.ids_made_since(checkout_uuid)
     )
     _move_times(events, ("valid_until", "superseded_at"), by)
     deliveries = Delivery.objects.filter(event__in=list(events))
-    # Lock the deliveries before their attempts, in the same order as a process that ends a delivery.
+    # Deliveries must be locked before their attempts, because a process that ends a delivery locks them in this
+    # order.
     list(deliveries.select_for_update(no_key=True).order_by("pk"))
     _move_times(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
     _move_times(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)

@@ -1,7 +1,7 @@
-"""Sends deliveries again on a person's request, and closes those that cannot be sent (rules resend.*).
+"""Sends deliveries again at a person's request, and closes deliveries that cannot be sent (rules resend.*).
 
-The event keeps its id and its bytes. Attempt numbers continue, and the endpoint's limits apply. If the
-requested attempt fails, it is not retried: the delivery returns to its previous state.
+The event keeps its id and its bytes. The numbers of the attempts continue, and the endpoint's limits apply. If the
+requested attempt fails, it is not retried, and the delivery returns to its previous state.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,8 +23,8 @@ from webhooks import retries, statements, subscriptions
 from webhooks.models import Delivery, Event, EventType
 from webhooks.subscriptions import DELIVER_DUE
 
-MAX_RESENT = 10_000  # deliveries that one call can send again or close
-MAX_CHECKED = 1000  # `count_unsendable` checks only this many of the newest parked deliveries
+MAX_RESENT = 10_000  # maximum number of deliveries that one call can send again or close
+MAX_CHECKED = 1000  # `count_unsendable` checks only this many parked deliveries, starting with the newest
 
 BODY_DELETED = Q(event__body_deleted_at__isnull=False)
 HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
@@ -35,7 +35,10 @@ UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | 
 
 
 def is_hold_over(delivery: Delivery) -> bool:
-    """Return whether the delivery announces a hold that has ended, for pages. HOLD_IS_OVER decides."""
+    """Return whether the delivery announces a hold that has ended.
+
+    Pages use this function. HOLD_IS_OVER decides whether a delivery can be sent.
+    """
     event = delivery.event
     is_late = event.valid_until is not None and event.valid_until <= timezone.now()
     return event.type == EventType.AUTHORIZED and (is_late or event.superseded_at is not None)
@@ -46,7 +49,7 @@ class DeliveryNotFound(Exception):
 
 
 class CannotResend(Exception):
-    """The delivery cannot be sent again; `words` is a sentence for people."""
+    """The delivery cannot be sent again. `words` is a sentence that says why."""
 
     words: str
 
@@ -79,7 +82,7 @@ class HoldIsOver(CannotResend):
 
 
 class ResendResult(NamedTuple):
-    """The number of deliveries that are sent again, and the number of those that cannot be sent."""
+    """How many deliveries are sent again, and how many cannot be sent."""
 
     sent: int
     left_out: int
@@ -95,8 +98,8 @@ def resend(
 ) -> Delivery:
     """Send one delivery again now, to the merchant's current subscription.
 
-    With `although_over`, also send a `checkout.authorized` delivery after its hold has ended. With
-    `although_delivered`, also send a delivery that was already delivered. Raises DeliveryNotFound,
+    With `although_over`, a `checkout.authorized` delivery is also sent if its hold has ended. With
+    `although_delivered`, a delivery is also sent if it was already delivered. Raises DeliveryNotFound,
     subscriptions.SubscriptionNotFound, CannotResend.
     """
     confirmed = {HoldIsOver: although_over, AlreadyDelivered: although_delivered}
@@ -106,7 +109,7 @@ def resend(
         holds = _lock_holds(events)
         delivery = rows.select_for_update(no_key=True).first()
         if delivery is None:
-            # If the delivery existed a moment ago, an attempt has just ended and moved its row to another
+            # If the delivery existed a moment ago, an attempt has just ended and has moved its row to another
             # partition.
             raise UnderWay if events else DeliveryNotFound
         for why, kind in _refusals().items():
@@ -119,7 +122,7 @@ def resend(
 def resend_selected(
     merchant: Merchant, delivery_uuids: Collection[UUID], *, cause: Cause, although_over: bool = False
 ) -> ResendResult:
-    """Send the given deliveries again, at most 10,000, except those that cannot be sent.
+    """Send the given deliveries again, except those that cannot be sent. At most 10,000 are sent.
 
     Raises SubscriptionNotFound.
     """
@@ -135,7 +138,7 @@ def resend_parked(
     cause: Cause,
     although_over: bool = False,
 ) -> ResendResult:
-    """Send again the deliveries that were parked from `since` to `until` and are not closed, at most 10,000.
+    """Send the deliveries again that were parked from `since` to `until` and are not closed, at most 10,000.
 
     Raises SubscriptionNotFound.
     """
@@ -149,8 +152,8 @@ def parked_deliveries(
 ) -> QuerySet[Delivery]:
     """Return the merchant's parked deliveries that are not closed, without test events.
 
-    The person who sends a test event sees its answer, so no one has to be notified of it. With `since` or
-    `until`, return only the deliveries that were parked in that time.
+    Test events are excluded, because the person who sends a test event sees the answer. With `since` or `until`, only
+    deliveries that were parked in this period are returned.
     """
     rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, closed_at=None)
     rows = rows.exclude(event_type=EventType.TEST)
@@ -165,7 +168,7 @@ def count_unsendable(merchant: Merchant) -> int:
 
 
 def sendable_deliveries(parked: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Return those of the given parked deliveries that can be sent again."""
+    """Return the given parked deliveries that can be sent again."""
     return Delivery.objects.exclude(_is_unsendable()).filter(pk__in=list(parked.values_list("pk", flat=True)))
 
 
@@ -180,14 +183,14 @@ def close_unsendable(merchant: Merchant) -> int:
         .order_by("-ended_at")
         .values_list("pk", flat=True)[:MAX_RESENT]
     )
-    # The update checks again that they are parked, because a person might have sent one of them meanwhile.
+    # The update must check again that they are parked, because a person might have sent one of them in the meantime.
     return parked_deliveries(merchant).filter(pk__in=list(keys)).update(closed_at=Now())
 
 
 def _is_unsendable() -> Q:
     """Return the condition for deliveries that cannot be sent.
 
-    The hold is over, the personal data is deleted, or the delivery is too old.
+    The hold has ended, the personal data is deleted, or the delivery is too old.
     """
     return Q(pk__lt=_first_id_kept()) | BODY_DELETED | HOLD_IS_OVER
 
@@ -218,7 +221,7 @@ def _resend_all(
     with transaction.atomic(savepoint=True):
         selected = dict(possible.values_list("pk", "event")[:MAX_RESENT])
         holds = _lock_holds(selected.values())
-        # The conditions are checked again under the lock. Another request or the end of a hold might have
+        # The conditions must be checked again under the lock, because another request or the end of a hold might have
         # come first.
         over = [] if although_over else [event.pk for event in holds.values() if _is_over(event, clock.now())]
         rows = (
@@ -234,10 +237,10 @@ def _resend_all(
 
 
 def _lock_holds(event_uuids: Iterable[UUID]) -> dict[UUID, Event]:
-    """Lock and return the `checkout.authorized` events among the given events, in the order of their ids.
+    """Lock and return the `checkout.authorized` events among the given events, sorted by id.
 
-    A process that supersedes one of these events then waits until their deliveries are queued again. Events
-    are locked before deliveries, as in `outbox.supersede_all`.
+    A process that supersedes one of these events then waits until their deliveries are queued again. As in
+    `outbox.supersede_all`, events are locked before deliveries.
     """
     rows = Event.objects.filter(pk__in=event_uuids, type=EventType.AUTHORIZED).order_by("pk")
     return {event.pk: event for event in rows.defer("body").select_for_update(no_key=True)}
@@ -252,8 +255,8 @@ def _send_again(
 ) -> int:
     """Make locked deliveries due now; return how many. If the attempt fails, the previous schedule continues.
 
-    A `checkout.authorized` delivery stays urgent, so it is not sent after its hold has ended. If the hold has
-    already ended and the person confirmed that (`although_over`), it is sent as not urgent.
+    A `checkout.authorized` delivery stays urgent, so it is not sent after its hold has ended. If the hold has already
+    ended and the person still wants to send it (`although_over`), it is no longer urgent.
     """
     now, subscription = clock.now(), subscriptions.read_subscription(merchant)
     urgent = [event for event in holds.values() if not (although_over and _is_over(event, now))]

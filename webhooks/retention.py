@@ -1,9 +1,9 @@
-"""Deletes personal data after a week, and drops events with their log after 30 days (rule secret.retention).
+"""Deletes personal data after a week, and events with their log after 30 days (rule secret.retention).
 
-Personal data is deleted in small batches. Events, deliveries and attempts are deleted a whole day at a time,
-by dropping their partitions. The partitions of a day are not dropped while a delivery of that day is pending.
-In practice, all such deliveries have ended: they are too old to be sent again (rule resend.age), and the
-retries of a delivery end within four days.
+Personal data is deleted in small batches. Events, deliveries and attempts are deleted a whole day at a time, with
+their partitions. The partitions of a day are kept while a delivery from that day is pending. In practice, all such
+deliveries have ended, because the retries of a delivery end within four days, and older deliveries cannot be sent
+again (rule resend.age).
 """
 
 from datetime import datetime, timedelta
@@ -18,31 +18,31 @@ from webhooks import statements
 from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 PERSONAL_KEPT_FOR = timedelta(days=7)
-# A transaction that read the subscription before its end can still write an event. After this time, all such
+# A transaction that has read the subscription before its end can still write an event. After this time, all such
 # transactions have ended.
 ENDED_KEPT_FOR = timedelta(hours=1)
-MAX_DROP_DELAY = timedelta(days=2)  # a partition is dropped at most this long after its retention ended
+MAX_DROP_DELAY = timedelta(days=2)  # a partition is deleted at most this long after the end of its retention
 ROWS = 500
 
 
 def delete_personal_bodies() -> int:
     """Delete the bodies of events with personal data; return how many.
 
-    A body is deleted 7 days after the event and the end of its deliveries.
+    A body is deleted 7 days after the event, or 7 days after its deliveries have ended if that is later.
     """
     return _run_in_batches(statements.DELETE_PERSONAL_BODIES, {"before": clock.now() - PERSONAL_KEPT_FOR})
 
 
 def park_unapproved() -> int:
-    """Park deliveries of personal data that waited 7 days for an approved address; return how many."""
+    """Park deliveries of personal data that have waited 7 days for an approved address; return how many."""
     before = clock.first_id(clock.now() - PERSONAL_KEPT_FOR)
     return _run_in_batches(statements.PARK_HELD, {"before": before, "type": EventType.OPTED_IN.value})
 
 
 def release_approved() -> int:
-    """Release the personal deliveries that still wait although their address is approved; return how many.
+    """Release personal deliveries that still wait although their address is approved; return how many.
 
-    They were queued while their address was being approved.
+    They were written at the same time as their address was approved.
     """
     return _run_in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
 
@@ -53,10 +53,10 @@ def create_partitions() -> int:
 
 
 def drop_old_partitions() -> int:
-    """Drop the partitions of events, deliveries and attempts that are older than WEBHOOK_RETENTION.
+    """Delete the partitions of events, deliveries and attempts that are older than WEBHOOK_RETENTION.
 
-    Returns how many partitions were dropped. A delivery is never dropped before its attempts, and an event
-    never before its deliveries, even if a partition of one table cannot be dropped yet.
+    Returns how many partitions were deleted. A delivery is never deleted before its attempts, and an event never
+    before its deliveries, even if a partition of one table cannot be deleted yet.
     """
     before = clock.now() - settings.WEBHOOK_RETENTION
     dropped = sum(
@@ -72,10 +72,10 @@ def drop_old_partitions() -> int:
 
 
 def events_kept_since() -> datetime:
-    """Return the time from which on all events are retained.
+    """Return the time since when all events are retained.
 
-    If WEBHOOK_RETENTION was increased recently, older events are missing. The result is therefore not earlier
-    than the start of the oldest partition.
+    If WEBHOOK_RETENTION was increased recently, some of the older events are already deleted. The result is therefore
+    never earlier than the start of the oldest partition.
     """
     since = clock.now() - settings.WEBHOOK_RETENTION
     return max(since, partitions.starts_at(EVENTS) or since)
@@ -84,8 +84,8 @@ def events_kept_since() -> datetime:
 def delete_ended_subscriptions() -> int:
     """Delete subscriptions that ended over an hour ago and never had a delivery; return how many.
 
-    A subscription with deliveries is deleted later, when all its deliveries have been dropped. The secrets of
-    a deleted subscription are deleted with it.
+    A subscription with deliveries is deleted later, after the last of its deliveries. When a subscription is deleted,
+    its secrets are deleted too.
     """
     return batches.repeat(_delete_ended_batch, rows=ROWS)
 

@@ -1,4 +1,4 @@
-"""The retry schedules of deliveries (rules delivery.hold, delivery.three_days), as pure functions."""
+"""The retry schedules for deliveries (rules delivery.hold, delivery.three_days). All functions are pure."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -28,9 +28,10 @@ class EventSchedule:
         return max(planned, ended_at + timedelta(seconds=self.pause))
 
     def retries(self, http_status: int | None) -> bool:
-        """Return whether to retry after this status, or after no answer if it is None.
+        """Return whether to retry after this status. It is None if there was no answer.
 
-        5xx, 408 and 429 mean "not now" and are retried. Any other status is final. Rule delivery.last_word.
+        The statuses 5xx, 408 and 429 mean "not now", so the attempt is retried. Any other status is final. Rule
+        delivery.last_word.
         """
         return http_status is None or 500 <= http_status < 600 or http_status in RETRYABLE_CLIENT_ERRORS
 
@@ -66,14 +67,14 @@ SCHEDULES: dict[str, EventSchedule | GapSchedule] = {
     "webhook.test": GapSchedule(()),
 }
 
-# All scheduled attempts of an event end within this time. A delivery can be sent again only if it is younger
-# than the retention minus this time, so that it ends before its partition is dropped.
+# All scheduled attempts for an event end within this time. To be sent again, a delivery must be younger than the
+# retention minus this time. It then ends before its partition is deleted.
 MAX_SCHEDULE_LENGTH = timedelta(days=4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptedDelivery:
-    """A delivery after `attempts` scheduled attempts. The latest attempt ended without a 2xx."""
+    """A delivery after `attempts` scheduled attempts. The latest attempt has failed, because it ended without a 2xx."""
 
     event_type: str
     delivery_id: UUID
@@ -90,7 +91,7 @@ def is_delivered(http_status: int | None) -> bool:
 
 
 def next_attempt_at(attempted: AttemptedDelivery) -> datetime | None:
-    """Return the time of the next attempt, or None if no attempt follows and the delivery is parked."""
+    """Return the time of the next attempt. Return None if there is no further attempt and the delivery is parked."""
     policy = SCHEDULES[attempted.event_type]
     if attempted.attempts >= policy.attempts or not policy.retries(attempted.http_status):
         return None
@@ -104,7 +105,8 @@ def next_attempt_at(attempted: AttemptedDelivery) -> datetime | None:
 def planned_attempts(attempted: AttemptedDelivery, next_at: datetime) -> list[datetime]:
     """Return the start times of the remaining attempts if each of them fails at once. The first is `next_at`.
 
-    The first time is exact. Later attempts are delayed by the time that the attempts before them take.
+    The first time is exact. Later times are estimates, because an attempt starts later if the attempts before it take
+    longer.
     """
     starts = [next_at]
     while True:
@@ -117,9 +119,9 @@ def planned_attempts(attempted: AttemptedDelivery, next_at: datetime) -> list[da
 
 
 def resumes_at(planned: datetime, attempted: AttemptedDelivery) -> datetime | None:
-    """Return the time at which the schedule continues after a requested attempt.
+    """Return the time at which the schedule continues after an attempt that a person requested.
 
-    Returns None if it would continue at or after `valid_until`.
+    Returns None if this time is not before `valid_until`.
     """
     policy = SCHEDULES[attempted.event_type]
     pause = policy.pause if isinstance(policy, EventSchedule) else 0
@@ -130,8 +132,8 @@ def resumes_at(planned: datetime, attempted: AttemptedDelivery) -> datetime | No
 def jitter_factor(delivery_id: UUID, attempts: int) -> float:
     """Return a factor from 0.9 to 1.1 that depends only on the delivery and its number of attempts so far.
 
-    Deliveries that failed together are therefore not retried together. The portal can show exact times,
-    because the factor is not random.
+    Because deliveries have different factors, deliveries that failed together are not retried together. The factor is
+    not random, so the portal can show exact times.
     """
     digest = hashlib.sha256(delivery_id.bytes + attempts.to_bytes(4)).digest()
     share = int.from_bytes(digest[:8]) / (2**64 - 1)

@@ -1,30 +1,28 @@
-"""The SQL of this package: mostly statements of the delivery queue.
+"""SQL statements for webhooks. Most of them are for the delivery queue.
 
-The statements of the queue use the partition of pending deliveries directly. For all other rows, the caller
-passes ids or a range of ids. PostgreSQL therefore plans only for the partitions that are needed. A delivery
-moves to another partition by DELETE and INSERT. If an UPDATE moved the row, every transaction that waits for
-its lock would fail.
+The statements for the queue use the partition with pending deliveries directly. For all other rows, the caller passes
+ids or a range of ids, so that PostgreSQL plans only for the partitions that are needed. A delivery is moved to
+another partition by DELETE and INSERT. If an UPDATE moved the row, every transaction that waits for its lock would
+fail.
 """
 
-# A new UUIDv7 with the timestamp of the delivery's id, like clock.new_id_of_same_time.
+# Makes a new UUIDv7 with the same time as the id of the delivery, like clock.new_id_of_same_time.
 _ANOTHER_ID = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     PLACING substring(uuid_send(d.id) FROM 1 FOR 6) FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid"""
 
 _REMAINS = "id, merchant_id, event_id, subscription_id, event_type, is_urgent, attempt_count, resent_count, valid_until"
-# Stores the deleted rows of `gone` as ended deliveries. `gone` has the columns of _REMAINS, `status` and
-# `ended_at`.
+# Stores the deleted rows of `gone` as ended deliveries. `gone` has the columns in _REMAINS, `status` and `ended_at`.
 _END = f"""
 INSERT INTO webhooks_delivery_ended ({_REMAINS}, status, ended_at, resent_by)
 SELECT {_REMAINS}, status, ended_at, '' FROM gone
 """  # noqa: S608 - made only of our own constants
 _GONE = ", ".join(f"d.{column}" for column in _REMAINS.split(", "))
 
-# The condition for a delivery with personal data. While its address is not approved, such a delivery normally
-# has no due time. If the address has just been changed, it can still have one. Claims therefore check the
-# approval again.
+# The condition for a delivery with personal data. Until its address is approved, such a delivery normally has no due
+# time. If the address was changed just now, it can still have one. Claims therefore check the approval again.
 _PERSONAL = "d.event_type = 'marketing.opted_in'"
-# Computes how many attempts can start now at each endpoint in {rows}. `in_flight` is the number of its open
-# attempts, and `turns` is the number of attempts that its pace limit still allows.
+# Computes how many attempts can start now at each endpoint in {rows}. `in_flight` is the number of its open attempts.
+# `turns` is the number of attempts that the pace limit of the endpoint still allows.
 _ROOM = """
 busy AS (
     SELECT subscription_id, count(*) AS in_flight FROM webhooks_delivery_pending
@@ -151,15 +149,15 @@ SELECT leased.id, lease_token, attempt_count, now, event_id, event_type, s.url, 
 FROM leased JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """  # noqa: S608 - made only of our own constants
 
-# Reads the bodies of claimed deliveries by the ids of their events. With a join instead of ids, PostgreSQL
-# would plan for every partition.
+# Reads the bodies of claimed deliveries by the ids of their events. For a join, PostgreSQL would plan for every
+# partition.
 READ_BODIES = """
 SELECT id, body, checkout_uuid, traceparent FROM webhooks_event WHERE id = ANY(%(events)s::uuid[])
 """
 
-# Ends deliveries that must no longer be sent. The event was superseded during an attempt, or `valid_until`
-# passed before the delivery was sent, or the delivery was written while its subscription was being ended.
-# Only urgent deliveries have a `valid_until`.
+# Ends deliveries that must no longer be sent, for one of these reasons: the event was superseded during an attempt,
+# `valid_until` passed before the delivery was sent, or the subscription was being ended while the delivery was
+# written. Only urgent deliveries have a `valid_until`.
 END_POINTLESS = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 pointless AS MATERIALIZED (
@@ -191,8 +189,8 @@ WITH gone AS (
 )
 {_END}"""  # noqa: S608 - made only of our own constants
 
-# While the address of a subscription is not approved, its deliveries of personal data wait without a due
-# time. As in every statement, the rows are locked in the order of their ids.
+# Until the address of a subscription is approved, its deliveries of personal data wait without a due time. As in
+# every statement, the rows are locked in the order of their ids.
 _HELD_OR_RELEASED = """
 WITH locked AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d
@@ -204,7 +202,7 @@ UPDATE webhooks_delivery_pending d SET next_attempt_at = {next} FROM locked WHER
 HOLD_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NOT NULL", next="NULL")
 RELEASE_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NULL", next="clock_timestamp()")
 
-# Parks deliveries of personal data that have waited for an approval until the end of the data's retention.
+# Parks deliveries of personal data that have waited for an approval until the end of the data's retention period.
 PARK_HELD = f"""
 WITH old AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
@@ -217,7 +215,7 @@ gone AS (
 )
 {_END}"""  # noqa: S608 - made only of our own constants
 
-# Makes due the deliveries that were written without a due time while their address was being approved.
+# Makes deliveries due that were written without a due time while their address was being approved.
 RELEASE_MISSED = """
 WITH missed AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
@@ -232,13 +230,13 @@ READ_SUBSCRIPTIONS = """
 SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
 WHERE ended_at IS NULL AND merchant_id = ANY(%s)
 """
-# With this lock, a change of the address or its approval waits until the deliveries are written.
+# With this lock, a change to the address or its approval waits until the deliveries are written.
 LOCK_SUBSCRIPTIONS = READ_SUBSCRIPTIONS + "ORDER BY id FOR SHARE"
 
-# Two statements supersede deliveries, because the second one must see what another transaction wrote while it
-# held the lock on the event. The second statement locks the deliveries before it checks whether they are in
-# flight. It therefore waits for an attempt that is just starting or ending. It marks a delivery in flight as
-# superseded. The process that records the attempt reads this mark, even if it has read the event before.
+# Deliveries are superseded in two statements, because the second one must see what another transaction wrote while it
+# had locked the event. The second statement locks the deliveries before it checks whether they are in flight, so it
+# waits for an attempt that is just starting or ending. It marks a delivery in flight as superseded. The process that
+# records the attempt reads this mark, even if it has read the event before.
 SUPERSEDE_EVENTS = """
 UPDATE webhooks_event e SET superseded_at = ended.at
 FROM unnest(%(checkouts)s::uuid[], %(moments)s::timestamptz[]) ended(checkout_uuid, at)
@@ -265,11 +263,11 @@ gone AS (
 )
 {_END}"""  # noqa: S608 - made only of our own constants
 
-# Personal data waits for the approval of the address even if a person sends it again.
+# Personal data must wait until the address is approved, even if a person sends it again.
 _SENT_AGAIN_AT = """CASE WHEN event_type = 'marketing.opted_in' AND NOT %(is_approved)s
     THEN NULL ELSE %(now)s::timestamptz END"""
-# Sends the deliveries in `ids` again. The caller has locked them. Ended deliveries return to the queue.
-# `urgent` has the ids of the events that are sent as urgent, and `windows` has their `valid_until`.
+# Sends the deliveries in `ids` again. The caller has locked them. Ended deliveries return to the queue. `urgent` has
+# the ids of the events that are sent as urgent, and `windows` has the `valid_until` of these events.
 SEND_AGAIN = f"""
 WITH waiting AS (
     UPDATE webhooks_delivery_pending d
@@ -306,8 +304,7 @@ WHERE d.id = ANY(%(ids)s::uuid[]) AND d.lease_token IS NOT NULL
 ORDER BY d.id FOR NO KEY UPDATE OF d
 """
 
-# The rows are passed as one JSON text, because encoding an array for each column would cost the sender ten
-# times as much.
+# The rows are passed as one JSON text. An array for each column would take the sender ten times as long to encode.
 FINISH_ATTEMPTS = f"""
 WITH done AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS row (
@@ -333,8 +330,8 @@ gone AS (
 )
 {_END}"""  # noqa: S608 - made only of our own constants
 
-# Updates the health of endpoints from a batch of attempts. The rows are always in the same order, so that two
-# workers never deadlock.
+# Updates the health of endpoints after a batch of attempts. The rows are always in the same order, so that two
+# workers cannot cause a deadlock.
 SAVE_ENDPOINT_HEALTH = """
 INSERT INTO webhooks_endpoint AS endpoint
     (subscription_id, last_success_at, last_failure_at, last_error, failing_since, hung_in_a_row)
@@ -357,14 +354,14 @@ ON CONFLICT (subscription_id) DO UPDATE SET
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """
 
-# The ORM would build a different statement for each number of events, which costs more than reading the rows.
+# The ORM would build a different statement for each number of events. This would cost more than reading the rows.
 READ_STATUSES = """
 SELECT event_id, status FROM webhooks_delivery WHERE event_id = ANY(%s) AND id BETWEEN %s AND %s
 """
 
-# Computes statistics of an endpoint's latest attempts, without failures on our own side. A merchant has one
-# endpoint at a time. The statement therefore looks up the endpoint of an attempt only if the merchant has had
-# another endpoint since the time `since`.
+# Computes statistics about an endpoint's latest attempts, without failures on our side. A merchant has one endpoint
+# at a time. The endpoint of an attempt is therefore looked up only if the merchant has had another endpoint since the
+# time `since`.
 SUMMARIZE_ATTEMPTS = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),

@@ -17,9 +17,9 @@ from webhooks.url_check import CheckedUrl
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 GRACE = timedelta(hours=2)  # rule rotation.grace
-# The newest secret and two previous ones, so that a second rotation within two hours is possible.
+# The newest secret and two previous secrets can sign, so that two rotations within two hours are possible.
 MAX_SIGNING = 3
-MAX_EXPIRED_SECRETS = 20  # maximum number of expired secrets that are retained for a subscription
+MAX_EXPIRED_SECRETS = 20  # maximum number of expired secrets that are kept for a subscription
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -28,9 +28,9 @@ class SubscriptionNotFound(Exception):
 
 
 class RotationInProgress(Exception):
-    """Raised if the subscription already has as many signing secrets as it can have.
+    """The subscription already has the maximum number of signing secrets.
 
-    `until` has the times when the previous secrets expire, newest first. Rule rotation.full.
+    `until` contains the times at which the previous secrets expire, newest secret first. Rule rotation.full.
     """
 
     def __init__(self, until: list[datetime]) -> None:
@@ -39,7 +39,7 @@ class RotationInProgress(Exception):
 
 
 class SavedSubscription(NamedTuple):
-    """A saved subscription. `signing_secret` is set only if the subscription is new: it is shown once."""
+    """A saved subscription. `signing_secret` is set only for a new subscription, because it is shown only once."""
 
     subscription: Subscription
     signing_secret: str | None
@@ -47,7 +47,7 @@ class SavedSubscription(NamedTuple):
 
 
 class RotatedSecret(NamedTuple):
-    """A new secret, and the time until which the previous one also signs."""
+    """A new secret, and the time until which the previous secret also signs."""
 
     signing_secret: str
     previous_secret_expires_at: datetime | None
@@ -58,9 +58,9 @@ def save_subscription(
 ) -> SavedSubscription:
     """Create the merchant's subscription with a secret, or change it and keep its secret.
 
-    `is_approved` is true if an owner, an admin or one of their keys makes the change. A new address that is
-    not approved gets no personal data until `approve` is called. An unchanged address keeps its approval.
-    Rule endpoint.approved.
+    `is_approved` is true if the change is made by an owner, an admin or one of their keys. If a new address is not
+    approved, it gets no personal data until `approve` is called. An unchanged address keeps its approval. Rule
+    endpoint.approved.
     """
     new_types = list(dict.fromkeys(event_types))
     with transaction.atomic(savepoint=True):
@@ -84,7 +84,7 @@ def _change_subscription(
     is_approved = is_approved or (is_same_address and subscription.is_approved)
     subscription.url, subscription.event_types, subscription.is_approved = url, event_types, is_approved
     subscription.save(update_fields=["url", "event_types", "is_approved", "updated_at"])
-    # Deliveries are always locked before endpoints, so this comes first.
+    # This comes first, because deliveries must always be locked before endpoints.
     _hold_or_release(subscription)
     # The health of the old address does not apply to the new one.
     if not is_same_address:
@@ -93,7 +93,7 @@ def _change_subscription(
 
 
 def approve(merchant: Merchant, url: str) -> str:
-    """Approve the subscription's address for personal data and return it, or "" if `url` is not its address.
+    """Approve the subscription's address for personal data. Return it, or "" if `url` is a different address.
 
     Raises SubscriptionNotFound. Rule endpoint.approved.
     """
@@ -108,10 +108,7 @@ def approve(merchant: Merchant, url: str) -> str:
 
 
 def _hold_or_release(subscription: Subscription) -> None:
-    """Hold the waiting deliveries of personal data if the address is not approved.
-
-    Otherwise make them due.
-    """
+    """If the address is approved, make the waiting deliveries of personal data due. Otherwise, hold them back."""
     statement = statements.RELEASE_PERSONAL if subscription.is_approved else statements.HOLD_PERSONAL
     parameters = {"subscription": subscription.pk, "type": EventType.OPTED_IN.value}
     if queries.execute(statement, parameters) and subscription.is_approved:
@@ -119,7 +116,7 @@ def _hold_or_release(subscription: Subscription) -> None:
 
 
 def audit_facts(subscription: Subscription) -> dict[str, Any]:
-    """Return the fields of a subscription that the audit log records."""
+    """Return the fields of a subscription that are recorded in the audit log."""
     return {
         "url": subscription.url,
         "event_types": subscription.event_types,
@@ -128,7 +125,7 @@ def audit_facts(subscription: Subscription) -> dict[str, Any]:
 
 
 def read_subscription(merchant: Merchant) -> Subscription:
-    """Return the merchant's subscription; raises SubscriptionNotFound."""
+    """Return the merchant's subscription. Raises SubscriptionNotFound."""
     subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
     if subscription is None:
         raise SubscriptionNotFound
@@ -142,7 +139,7 @@ def has_subscribed(merchant: Merchant, event_type: EventType) -> bool:
 
 
 def end(merchant: Merchant) -> None:
-    """End the subscription and park its waiting deliveries; raises SubscriptionNotFound."""
+    """End the subscription and park its waiting deliveries. Raises SubscriptionNotFound."""
     with transaction.atomic(savepoint=True):
         subscription = _lock_subscription(merchant)
         now = clock.now()
@@ -152,10 +149,10 @@ def end(merchant: Merchant) -> None:
 
 
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> RotatedSecret:
-    """Create a new secret. Each previous secret expires two hours after it was replaced, or now if revoked.
+    """Create a new secret. Each previous secret expires two hours after its replacement, or now if revoked.
 
-    Raises SubscriptionNotFound. Raises RotationInProgress if the subscription already has as many signing
-    secrets as it can have. Rules rotation.grace, rotation.revoke, rotation.repeat.
+    Raises SubscriptionNotFound. Raises RotationInProgress if the subscription already has the maximum number of
+    signing secrets. Rules rotation.grace, rotation.revoke, rotation.repeat.
     """
     with transaction.atomic(savepoint=True):
         subscription = _lock_subscription(merchant)
@@ -168,17 +165,18 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> RotatedSecre
         expires_at = now if revoke_previous else now + GRACE
         subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)
         secret = _create_secret(subscription)
-        # A receiver that knows only the new secret refuses an attempt in flight. That is not its last word.
+        # A receiver that has only the new secret refuses the attempts in flight. Because of the new `updated_at`,
+        # such a refusal is not final.
         Subscription.objects.filter(pk=subscription.pk).update(updated_at=now)
         ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
         newest = list(ended.values_list("pk", flat=True)[:MAX_EXPIRED_SECRETS])
-        # Without this, repeated rotations would add rows without limit.
+        # Expired secrets must be deleted. Otherwise, rotations could add rows without limit.
         ended.exclude(pk__in=newest).delete()
     return RotatedSecret(secret, None if revoke_previous else expires_at)
 
 
 def revoke_previous(merchant: Merchant) -> bool:
-    """Stop all previous secrets from signing; return whether any still signed.
+    """Stop signing with the previous secrets. Return whether any of them still signed.
 
     Raises SubscriptionNotFound.
     """
@@ -189,15 +187,15 @@ def revoke_previous(merchant: Merchant) -> bool:
 
 
 def previous_secret_expiries(subscription: Subscription) -> list[datetime]:
-    """Return the times when the previous secrets expire, newest first, without expired secrets.
+    """Return the times at which the previous secrets expire, newest secret first, without expired secrets.
 
-    The list is empty if only one secret signs.
+    The list is empty if there is only one signing secret.
     """
     return _previous_expiries(subscription, clock.now())
 
 
 def signing_secrets(subscription: Subscription, at: datetime) -> list[str]:
-    """Return the secrets used for signing at the given time, newest first."""
+    """Return the secrets with which deliveries are signed at the given time, newest first."""
     rows = subscription.secrets.order_by("-created_at")
     return [row.secret for row in rows[:MAX_SIGNING] if row.expires_at is None or row.expires_at > at]
 
@@ -208,7 +206,8 @@ def _previous_expiries(subscription: Subscription, now: datetime) -> list[dateti
 
 
 def _lock_subscription(merchant: Merchant) -> Subscription:
-    # With `no_key`, transactions that insert rows which refer to this subscription do not wait for the lock.
+    # With `no_key`, a transaction that inserts a row with a reference to this subscription does not wait for the
+    # lock.
     rows = Subscription.objects.select_for_update(no_key=True).filter(merchant=merchant, ended_at=None)
     subscription = rows.first()
     if subscription is None:
@@ -223,10 +222,10 @@ def _create_secret(subscription: Subscription) -> str:
 
 
 def mark_having_deliveries(first: Iterable[UUID]) -> None:
-    """Mark subscriptions that have just got their first delivery.
+    """Mark the subscriptions that have just got their first delivery.
 
-    A marked subscription is retained as long as its deliveries.
+    A marked subscription is kept as long as its deliveries.
     """
-    # The order is always the same, because each row stays locked until the transaction ends.
+    # The order must always be the same, because each row stays locked until the transaction ends.
     for pk in sorted(first):
         Subscription.objects.filter(pk=pk).update(has_deliveries=True)

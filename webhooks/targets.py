@@ -1,7 +1,7 @@
-"""Rules for the URLs and IP addresses that webhooks can be sent to (rules target.*).
+"""Rules for the URLs and IP addresses to which webhooks can be sent (rules target.*).
 
-The rules for URLs only give the merchant an early error. The real protection is `is_allowed`, which the
-service calls again for the actual address of each new connection (webhooks/transport.py).
+The rules for URLs only give merchants an early error. The real protection is `is_allowed`, which is called again for
+each new connection, with the address that is really used (webhooks/transport.py).
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from config.lib.web import hosts, http
 URL_LENGTH = 2048
 NAME_LENGTH = 253
 RESOLVE_SECONDS = 3.0
-# Addresses of one host name. After each failed connection, aiohttp tries all addresses that are left.
+# Maximum number of addresses of one host name. If a connection fails, aiohttp tries each of the other addresses.
 MAX_ADDRESSES = 8
 LOWEST_FREE_PORT = 1024
 
@@ -46,7 +46,7 @@ FORBIDDEN_V4 = tuple(
         "224.0.0.0/3",  # multicast, reserved, broadcast
     )
 )
-# All IPv6 addresses outside 2000::/3 are refused: loopback, v4-mapped, NAT64, private and multicast.
+# IPv6 addresses outside 2000::/3 are refused, for example loopback, v4-mapped, NAT64, private and multicast.
 GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 FORBIDDEN_V6 = tuple(
     ipaddress.IPv6Network(network)
@@ -75,16 +75,16 @@ ONLY_HERE = (
 
 
 class TargetRefused(ValueError):
-    """Raised for a URL that the service refuses to send webhooks to.
+    """The service refuses to send webhooks to this URL.
 
-    The message is a sentence for the merchant and contains no IP address.
+    The message is a sentence for the merchant. It does not contain an IP address.
     """
 
 
 class AddressRefused(OSError):
-    """Raised for an IP address that the service must not connect to.
+    """The service must not connect to this IP address.
 
-    It is an OSError, so that aiohttp handles it like a failed connection.
+    This is an OSError, so that aiohttp handles it like a failed connection.
     """
 
 
@@ -114,7 +114,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_allowed(address: str, *, allow_loopback: bool) -> bool:
-    """Return whether the service may connect to this IP address. Loopback needs `allow_loopback`."""
+    """Return whether the service may connect to this IP address. Loopback addresses require `allow_loopback`."""
     return is_public(address) or (allow_loopback and is_loopback(address))
 
 
@@ -122,7 +122,7 @@ def is_allowed(address: str, *, allow_loopback: bool) -> bool:
 def check_url(url: str, *, allow_loopback: bool) -> str:
     """Check a URL and return its normal form. Raises TargetRefused.
 
-    Callers must store and use only the returned text.
+    Callers must store and use only the returned URL.
     """
     if len(url) > URL_LENGTH:
         raise TargetRefused(f"The URL must have at most {URL_LENGTH} characters.")
@@ -144,14 +144,14 @@ def check_url(url: str, *, allow_loopback: bool) -> str:
 def check_addresses(addresses: Iterable[str], *, allow_loopback: bool) -> None:
     """Raise AddressRefused unless all addresses of a host name are allowed.
 
-    A name with both allowed and forbidden addresses is treated as an attack.
+    If a name has both allowed and forbidden addresses, this is treated as an attack.
     """
     if not all(is_allowed(address, allow_loopback=allow_loopback) for address in addresses):
         raise AddressRefused("address not allowed")
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver that refuses a name if one of its addresses is forbidden.
+    """A resolver that refuses a host name if one of its addresses is forbidden.
 
     It takes at most 3 s and returns at most 8 addresses.
     """
@@ -176,9 +176,9 @@ class GuardedResolver(AbstractResolver):
 
 
 def check_resolved_url(url: str, *, allow_loopback: bool) -> str:
-    """Return `check_url(url)`, and also check that the host name resolves to allowed addresses only.
+    """Check a URL as in `check_url`, and also check that its host name resolves only to allowed addresses.
 
-    Raises TargetRefused, also if the host name cannot be resolved within 3 s.
+    Returns the URL in its normal form. Raises TargetRefused, also if the host name cannot be resolved within 3 s.
     """
     normal = check_url(url, allow_loopback=allow_loopback)
     if needs_name_resolution(normal):
@@ -192,7 +192,7 @@ def needs_name_resolution(url: str) -> bool:
 
 
 def _ascii_host(url: str) -> str:
-    """Return the host in ASCII, because some names that DNS allows cannot be decoded to Unicode."""
+    """Return the host of a URL in ASCII, because some names that DNS allows cannot be decoded to Unicode."""
     return yarl.URL(url).raw_host or ""
 
 
@@ -213,7 +213,7 @@ async def _check_resolved_name(host: str, *, allow_loopback: bool) -> None:
 def _parse_url(url: str) -> yarl.URL:
     try:
         parsed = yarl.URL(url)
-        # A trailing dot only marks the name as fully qualified. Certificates omit it.
+        # A trailing dot only means that the name is fully qualified. Certificates omit it.
         return parsed.with_host((parsed.raw_host or "").removesuffix("."))
     except ValueError:
         raise TargetRefused("The URL's host name or port is not valid. Correct it.") from None

@@ -1,6 +1,6 @@
-"""The Celery tasks of webhooks, which wake the sender and delete old rows.
+"""Celery tasks for webhooks. They wake the sender and delete old rows.
 
-The sender stops with its worker.
+The sender stops when its worker stops.
 """
 
 from typing import Any
@@ -10,11 +10,11 @@ from django.conf import settings
 
 from webhooks import delivery_sender, retention
 
-# When the worker stops, it waits this long for attempts in flight, which is longer than an attempt can take.
-# On a developer's machine, the wait is shorter, because Ctrl-C must not take long.
+# When the worker stops, it waits this long for attempts in flight. Normally, this is longer than an attempt can take.
+# On a developer's machine it is shorter, so that Ctrl-C works quickly.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
-# The function is registered as a task directly, without a wrapper.
+# The function is registered directly as a task, without a wrapper.
 make_partitions = shared_task(retention.create_partitions, name="webhooks.tasks.make_partitions")
 
 

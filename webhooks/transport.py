@@ -1,4 +1,4 @@
-"""One POST to a merchant's endpoint, in at most 15 s and only to an allowed address.
+"""Sends one POST to a merchant's endpoint, in at most 15 s and only to an allowed address.
 
 Rules delivery.deadline, target.*.
 """
@@ -32,7 +32,7 @@ CERTIFICATE_TROUBLE = {
     64: "TLS: the certificate is for another host",
 }
 
-# The text of the first type that matches the failure is used.
+# The first type that matches the failure decides the text.
 FAILURES: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorDNSError, "the host name could not be resolved"),
     (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
@@ -59,15 +59,15 @@ class Answer:
 
 
 def run(main: Coroutine[Any, Any, Returned]) -> Returned:
-    """Run a coroutine on uvloop's event loop, which does less work for each byte than asyncio's own."""
+    """Run a coroutine on uvloop's event loop, which does less work per byte than asyncio's own."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return a context for TLS 1.2 or newer that checks host names and trusts the system's roots.
+    """Return a context for TLS 1.2 or newer that checks host names and trusts the system's root certificates.
 
-    Creating a context is slow, so it should be shared.
+    It takes long to create a context, so callers should share it.
     """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -75,7 +75,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 class Pool(NamedTuple):
-    """The two sessions for POSTs: `reusing` reuses its connections, `single_use` opens one for each POST."""
+    """The two sessions for POSTs: `reusing` reuses its connections, `single_use` opens a new one for each POST."""
 
     reusing: aiohttp.ClientSession
     single_use: aiohttp.ClientSession
@@ -85,14 +85,14 @@ class Pool(NamedTuple):
 async def open_pool(
     *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
 ) -> AsyncIterator[Pool]:
-    """Open a pool that connects only to allowed addresses and keeps a connection for at most 60 s.
+    """Open a pool that connects only to allowed addresses, and keeps each connection for at most 60 s.
 
-    The pool ignores the proxy settings in the environment, and it stores no cookies.
+    The pool ignores proxy settings in the environment, and does not store cookies.
     """
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
-        # This is the last check, and it tests the address that is really used. aiohttp does not call the
-        # resolver if the URL has an IP address.
+        # This is the last check, and it checks the address that is really used. If the URL contains an IP address,
+        # aiohttp does not call the resolver.
         family, kind, protocol, _, endpoint = address
         targets.check_addresses([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
@@ -131,10 +131,10 @@ async def post(
     *,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Answer:
-    """Send one POST. Never raises: if the POST fails, the Answer has the reason.
+    """Send one POST. Never raises: if the POST fails, the Answer contains the reason.
 
-    `headers` must include the User-Agent. The result is final once the status and headers of the response are
-    complete. The body is then read for at most 2 s, and does not change the result.
+    `headers` must include the User-Agent. The result is final when the status and the headers of the response are
+    complete. After that, the body is read for at most 2 s, and does not change the result.
     """
     started = time.monotonic()
     try:
@@ -154,9 +154,9 @@ async def _send_post(
     try:
         return await pool.reusing.post(url, headers=headers, data=body, allow_redirects=False)
     except connections.KeptConnectionLost:
-        # A receiver can close a kept connection just when we reuse it. That is not an answer, so the request
-        # is sent again, over a new connection that is not reused. If the request makes the receiver crash,
-        # the second try fails and is not repeated.
+        # A receiver can close a connection at the moment when we reuse it. This is not an answer, so the request is
+        # sent again over a new connection that is not reused. If the request makes the receiver crash, the second
+        # request also fails, and is not repeated.
         return await pool.single_use.post(url, headers=headers, data=body, allow_redirects=False)
 
 
@@ -166,7 +166,7 @@ def _parse_url(url: str) -> yarl.URL:
 
 
 def describe_failure(failure: BaseException, deadline_seconds: float) -> str:
-    """Return the reason why there was no answer, in words that never contain an IP address."""
+    """Return the reason why there was no answer, as a text that never contains an IP address."""
     if isinstance(failure, TimeoutError):
         return f"timeout after {deadline_seconds:.2g} s"
     if isinstance(failure, aiohttp.ClientConnectorCertificateError):
@@ -175,7 +175,7 @@ def describe_failure(failure: BaseException, deadline_seconds: float) -> str:
     if isinstance(failure, aiohttp.ClientConnectorError):
         if isinstance(failure.os_error, targets.AddressRefused):
             return "address not allowed"
-        # TCP was connected, so the failure was in the TLS handshake.
+        # The TCP connection was established, so the TLS handshake has failed.
         if isinstance(failure.os_error, ConnectionResetError):
             return "TLS: the handshake failed"
     return next(
@@ -184,22 +184,22 @@ def describe_failure(failure: BaseException, deadline_seconds: float) -> str:
 
 
 async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
-    """Return the part of the body that arrives within `seconds`, or before the task is cancelled."""
+    """Return the part of the body that arrives within `seconds`, or until the task is cancelled."""
     try:
-        if not response.content.is_eof():  # a body that is already here needs no timeout
+        if not response.content.is_eof():  # a body that has already arrived needs no timeout
             async with asyncio.timeout(seconds):
                 await response.content.wait_eof()
     except (TimeoutError, asyncio.CancelledError):
-        # The result is final, so it is returned and recorded even if the task is cancelled.
+        # The result is already final, so it is returned and recorded even if the task is cancelled.
         pass
     answered = response.content.read_nowait()
-    # After a complete answer, the pool already has the connection again, so this does not close it.
+    # After a complete answer, the connection is already back in the pool, so this does not close it.
     response.close()
     return _safe_text(answered[:EXCERPT_BYTES])
 
 
 def _safe_text(body: bytes) -> str:
-    """Return the body as text without NUL and other control characters, at most 1 KiB in UTF-8."""
+    """Return the body as text, at most 1 KiB in UTF-8. NUL and other control characters are replaced."""
     text = body.decode("utf-8", "replace").replace("\r\n", "\n")
     if not text.replace("\n", "").replace("\t", "").isprintable():
         text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)

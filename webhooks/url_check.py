@@ -1,6 +1,6 @@
-"""The check of a webhook URL that a merchant enters.
+"""Checks a webhook URL that a merchant enters.
 
-Checks are rate-limited, because each check sends queries to the name servers of the URL's domain.
+The number of checks is limited, because each check sends queries to the name servers of the URL's domain.
 """
 
 from typing import NewType
@@ -13,21 +13,21 @@ from payments.models import Merchant
 from webhooks import targets
 
 CheckedUrl = NewType("CheckedUrl", str)
-# The number of concurrent checks per process. Each merchant can run only one check at a time.
+# Maximum number of concurrent checks per process. Each merchant can run only one check at a time.
 CHECK_SLOTS = KeyedLimit(2)
 
 
 class TooManyChecks(Exception):
-    """Raised if the merchant has requested too many checks within a minute."""
+    """The merchant has requested too many checks within a minute."""
 
     retry_after = 60
 
 
 def check_merchant_url(merchant: Merchant, url: str) -> CheckedUrl:
-    """Check that a URL has public addresses; return it in the form to store.
+    """Check that a URL has only public addresses, and return it in the form to store.
 
-    The check takes up to 3 s, so do not call it in a transaction. Raises targets.TargetRefused,
-    TooManyChecks, bulkhead.Busy.
+    The check takes up to 3 s, so do not call it in a transaction. Raises targets.TargetRefused, TooManyChecks,
+    bulkhead.Busy.
     """
     normal = targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
     if not targets.needs_name_resolution(normal):

@@ -1,4 +1,4 @@
-"""The feed of a merchant's events, in the order in which they were written (rules events.*).
+"""The feed of a merchant's events, in the sequence in which they were written (rules events.*).
 
 A merchant's backend reads the feed to get the events that it has missed.
 """
@@ -25,17 +25,16 @@ from webhooks.api import responses, serializers
 from webhooks.models import EVENTS, PERSONAL, Event, EventType, decrypt_if_personal
 
 CUSTOMERS = "customers:read"  # the scope that shows personal data
-# How long before now the feed begins by default, and the longest time that a reader can request.
+# By default, the feed begins 24 hours ago. A reader can request up to 30 days.
 DEFAULT_PERIOD, LONGEST_PERIOD = timedelta(hours=24), timedelta(days=30)
 _COLUMNS = ("id", "type", "body", "body_deleted_at", "created_at", "written_at")
 
 
 class FeedPosition(NamedTuple):
-    """A reader's place in the feed, which is ordered by `written_at` and then by id.
+    """A reader's place in the feed, which is sorted by `written_at` and then by id.
 
-    The next event is the first one after the time `at` and the id `last`. The reader gets the events that
-    happened at `since` or later. If an event was written at `began` or later, the reader gets it even if it
-    happened before `since`.
+    The next event is the first event after the time `at` and the id `last`. The reader gets the events that happened
+    at `since` or later. An event that was written at `began` or later is also included if it happened before `since`.
     """
 
     at: datetime
@@ -48,7 +47,7 @@ _POSITION_PARSERS = (datetime.fromisoformat, UUID, datetime.fromisoformat, datet
 
 
 class Events(ApiView):
-    """Lists the merchant's events, oldest first, and always returns a cursor for the next call."""
+    """Endpoint that lists the merchant's events, oldest first. It always returns a cursor for the next call."""
 
     scopes = {"GET": "webhooks:read"}
     queries = {"GET": serializers.EventsQuery}
@@ -80,8 +79,8 @@ def _parse_checkout_uuid(text: str | None) -> UUID | None:
 def _starting_position(query: Mapping[str, Any], scope: str, until: datetime) -> FeedPosition:
     """Return the place after which this call reads.
 
-    Raises ValidationError. Raises InvalidCursor for an invalid cursor, or if `created_after` differs from the
-    value in the call that returned the first cursor.
+    Raises ValidationError. Raises InvalidCursor if the cursor is invalid, or if `created_after` is not the same as in
+    the call that returned the first cursor.
     """
     created_after: datetime | None = query.get("created_after")
     if "cursor" in query:
@@ -104,9 +103,9 @@ def _starting_position(query: Mapping[str, Any], scope: str, until: datetime) ->
 
 
 def _check_events_kept(place: FeedPosition, until: datetime) -> None:
-    """Raise ValidationError if some events after this place were already dropped."""
+    """Raise ValidationError if some of the events after this place were already deleted with their partition."""
     if place.at > until - partitions.YOUNGEST:
-        # The events after this place are too young to have been dropped.
+        # The events after this place are too recent to have been deleted.
         return
     kept_from = partitions.starts_at(EVENTS)
     if kept_from is not None and place.at < kept_from:
@@ -116,16 +115,16 @@ def _check_events_kept(place: FeedPosition, until: datetime) -> None:
 
 
 def _position_before(at: datetime) -> tuple[datetime, UUID]:
-    """Return a place before all events that are written at `at` or later."""
+    """Return a place that is before all events written at `at` or later."""
     return at, clock.first_id(at - MAX_CLOCK_DIFFERENCE)
 
 
 def _events_after(merchant: Merchant, place: FeedPosition, until: datetime) -> QuerySet[Event, Any]:
-    """Return the merchant's events after a place that were written before `until`.
+    """Return the merchant's events that are after a place and were written before `until`.
 
-    The range of ids does not change the result. It lets PostgreSQL leave out the partitions of other days,
-    because an id is made just before its row is written. Events that were written before the column
-    `written_at` existed all have the same value in it, so only their ids give their order.
+    The range of ids does not change the result. With it, PostgreSQL can skip the partitions of other days, because an
+    id is made just before its row is written. All events that were written before the column `written_at` existed
+    have the same value in it. They are sorted by id only.
     """
     lowest = min(clock.time_of_id(place.last), place.at - MAX_CLOCK_DIFFERENCE)
     ids = clock.first_id(lowest), clock.first_id(until + MAX_CLOCK_DIFFERENCE)
@@ -141,10 +140,10 @@ def _events_after(merchant: Merchant, place: FeedPosition, until: datetime) -> Q
 
 
 def _end_of_page(events: Sequence[Any], limit: int, place: FeedPosition, until: datetime) -> FeedPosition:
-    """Return the place at the end of a page.
+    """Return the reader's place after this page.
 
-    After a full page, it is the place of the last event. Otherwise, all events that were written before
-    `until` have been read, and it is the place just before `until`.
+    After a full page, it is the place of the last event. After a shorter page, all events that were written before
+    `until` have been read, so it is the place just before `until`.
     """
     if len(events) == limit:
         return place._replace(at=events[-1].written_at, last=events[-1].id)

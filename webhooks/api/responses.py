@@ -1,4 +1,4 @@
-"""Serializers of the webhook API's responses (rules subscription.*, rotation.*, log.*, events.*)."""
+"""Serializers for the webhook API's responses (rules subscription.*, rotation.*, log.*, events.*)."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ class SubscriptionOut(Out):
 
 
 class CreatedSubscriptionOut(Out):
-    """A subscription that was just registered, with its secret."""
+    """A new subscription, with its secret."""
 
     url = URL(source="subscription.url")
     event_types = _event_types(source="subscription.event_types")
@@ -54,7 +54,7 @@ class CreatedSubscriptionOut(Out):
 
 
 class RotatedSecretOut(Out):
-    """Response to a rotation, with the new secret."""
+    """Response to the rotation of a secret. It contains the new secret."""
 
     signing_secret = SIGNING_SECRET()
     previous_secret_expires_at = Time(
@@ -63,7 +63,7 @@ class RotatedSecretOut(Out):
 
 
 class LoggedAttempt(NamedTuple):
-    """An attempt with its delivery and the checkout of its event."""
+    """An attempt, with its delivery and with the checkout that its event is about."""
 
     attempt: Any
     delivery: Any
@@ -71,13 +71,13 @@ class LoggedAttempt(NamedTuple):
 
     @property
     def next_attempt_at(self) -> Any:
-        """The time of the delivery's next attempt. None if this is not the delivery's latest attempt."""
+        """The time of the delivery's next attempt, or None if this is not the latest attempt of the delivery."""
         is_latest = self.attempt.number == self.delivery.attempt_count
         return self.delivery.next_attempt_at if is_latest else None
 
 
 class DeliveryAttemptOut(Out):
-    """An entry of the delivery log, from a LoggedAttempt."""
+    """One entry of the delivery log, made from a LoggedAttempt."""
 
     event_id = EVENT_ID(source="delivery.event_id")
     event_type = OpenChoice(EventType, source="attempt.event_type", help_text="The type of the event.")
@@ -133,14 +133,14 @@ class DeliveryLogOut(Out):
 
 
 class Envelope(drf.Field[bytes, Any, orjson.Fragment, Any]):
-    """Field for an event's JSON, byte for byte as it is sent."""
+    """Field with the JSON of an event. It is the same, byte for byte, as in the delivery."""
 
     def to_representation(self, value: bytes) -> orjson.Fragment:
         return orjson.Fragment(value)
 
 
 class ListedEventOut(Out):
-    """An entry of the feed of events."""
+    """One entry of the feed of events."""
 
     event = Envelope(
         help_text="The envelope, byte for byte as the service sends it. `data` is null if your key lacks the "

@@ -1,4 +1,4 @@
-"""The webhook API's part of the OpenAPI document (rule api.document)."""
+"""The part of the OpenAPI document about the webhook API (rule api.document)."""
 
 from config.lib.api.described import DescribedOperation, DescribedOperations, DescribedResponse
 from webhooks.api import events, responses, serializers, views

@@ -1,4 +1,4 @@
-"""Serializers of the webhook API's requests."""
+"""Serializers for the webhook API's requests."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from webhooks import targets
 from webhooks.models import EventType
 from webhooks.subscriptions import SUBSCRIBABLE
 
-# The types of events that the feed lists.
+# The event types that the feed lists.
 LISTED_TYPES = tuple(kind.value for kind in EventType if kind != EventType.TEST)
 
 
@@ -34,8 +34,8 @@ class SubscriptionIn(fields.Body):
     def validate_url(self, url: str) -> str:
         """Return the URL in its normal form. Raises ValidationError.
 
-        The host name is resolved later, in `url_check`. Errors of the URL are reported together with those of
-        other fields.
+        The host name is resolved later, in `url_check`. This allows errors in the URL to be reported together with
+        errors in other fields.
         """
         try:
             return targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
@@ -50,7 +50,7 @@ class RotateIn(fields.Body):
 
 
 class RotateQuery(fields.Query):
-    """The flag `revoke_previous` in the query."""
+    """Query of a rotation, with the flag `revoke_previous`."""
 
     revoke_previous = fields.QueryBoolean(
         required=False, help_text="`true` stops all previous secrets at once."
@@ -58,7 +58,7 @@ class RotateQuery(fields.Query):
 
 
 class DeliveriesQuery(fields.Query):
-    """Page and filters of the delivery log."""
+    """Query of the delivery log: the page and the filters."""
 
     limit = fields.QueryInteger(
         minimum=1, maximum=200, default=50, help_text="The number of entries per page."
@@ -72,7 +72,7 @@ class DeliveriesQuery(fields.Query):
 
 
 class EventsQuery(fields.Query):
-    """Start, page and filters of the feed of events."""
+    """Query of the feed of events: its start, the page and the filters."""
 
     type = fields.OneOf(LISTED_TYPES, required=False, help_text="Only events of this type.")
     checkout_uuid = fields.Text(required=False, format="uuid", help_text="Only events of this checkout.")

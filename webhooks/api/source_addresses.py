@@ -1,4 +1,4 @@
-"""The network addresses from which deliveries come, for merchants' firewalls (rule target.source_addresses)."""
+"""The list of network addresses that deliveries come from, for merchants' firewalls (rule target.source_addresses)."""
 
 from django.conf import settings
 from django.http import HttpRequest, JsonResponse
@@ -16,11 +16,11 @@ NOT_PUBLISHED = (
 
 
 def message() -> str:
-    """Return one or two sentences about the list. They also explain an empty list."""
+    """Return one or two sentences about the list. If the list is empty, they explain why."""
     return PUBLISHED if settings.WEBHOOK_SOURCE_ADDRESSES else NOT_PUBLISHED
 
 
-@csrf_exempt  # a POST gets 405, and not 403 because it has no CSRF token
+@csrf_exempt  # so that a POST gets 405 instead of 403 for a missing CSRF token
 @require_safe
 def serve_source_addresses(_request: HttpRequest) -> JsonResponse:
     """Serve the list at GET /api/delivery-addresses.json."""

@@ -1,4 +1,4 @@
-"""The views of the webhook API: subscription, rotation of its secret, delivery log (rules subscription.*)."""
+"""Views of the webhook API: the subscription, the rotation of its secret, and the log (rules subscription.*)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,9 +22,9 @@ from webhooks.api.responses import LoggedAttempt
 from webhooks.models import Attempt, Delivery, Event
 from webhooks.targets import TargetRefused
 
-# Only these columns are read, without model objects. Three objects for each entry would cost as much as the
-# rest of the call. Deliveries and events are read separately, by their ids, because a join would make
-# PostgreSQL plan for all their partitions.
+# Only these columns are read, and no model objects are created. Three objects for each entry would cost as much as
+# the rest of the call. Deliveries and events are read separately by id, because for a join PostgreSQL would plan for
+# all their partitions.
 _COLUMNS = (
     "id",
     "number",
@@ -103,14 +103,14 @@ def _register(request: Request, url: str, event_types: list[str]) -> subscriptio
 def _record_action(request: Request, action: str, **facts: Any) -> None:
     """Record an API client's action in the audit log, with the function that settings.KEYS_RECORDED_BY names.
 
-    Must be called in the transaction of the action.
+    Must be called in the same transaction as the action.
     """
     record = import_string(settings.KEYS_RECORDED_BY)
     record(request, caller_of(request), action, **facts)
 
 
 def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
-    """Return `revoke_previous` from the body or the query. Raises ValidationError if they differ."""
+    """Return `revoke_previous` from the body or the query. Raises ValidationError if the two differ."""
     body = serializers.RotateIn(data=request.data)
     body.is_valid(raise_exception=True)
     values = set(body.validated_data.values())
@@ -127,7 +127,7 @@ def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
 
 
 class Deliveries(ApiView):
-    """The delivery log, one entry per attempt, newest first."""
+    """Endpoint that returns the delivery log. It has one entry per attempt, newest first."""
 
     scopes = {"GET": "webhooks:read"}
     queries = {"GET": serializers.DeliveriesQuery}
@@ -150,7 +150,7 @@ class Deliveries(ApiView):
 
 
 def _matching_attempts(merchant: Merchant, query: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
-    """Return the finished attempts that match the filters. An attempt in flight is not in the log yet."""
+    """Return the finished attempts that match the filters. Attempts in flight are not in the log yet."""
     rows = (
         lookup.attempts_of([_parse_event_id(query["event_id"])])
         if "event_id" in query
@@ -172,9 +172,10 @@ def _parse_event_id(text: str) -> UUID:
 
 
 def _with_deliveries(attempts: Sequence[Any]) -> list[LoggedAttempt]:
-    """Return attempts with the data of their deliveries and events (rules log.*).
+    """Return the attempts with the data of their deliveries and events (rules log.*).
 
-    If a delivery or an event is dropped with its partition during this read, its attempts are left out.
+    If the partition of a delivery or an event is deleted during this read, the attempts that belong to it are left
+    out.
     """
     ids = {attempt.delivery_id for attempt in attempts}
     rows = Delivery.objects.filter(pk__in=ids)

@@ -1,4 +1,4 @@
-"""Install what models cannot describe from `webhooks/sql`: partitioned tables, and functions for partitions."""
+"""Run the SQL files in `webhooks/sql` for what models cannot describe: partitioned tables, partition functions."""
 
 from pathlib import Path
 
