@@ -1,7 +1,7 @@
-"""Signs and verifies webhook deliveries. It uses only the standard library: copy it into your backend.
+"""Signs and verifies webhook deliveries. You can copy this file to your backend: it uses only the standard library.
 
-In a receiver, call `event = verify(header, raw_body, [secret], int(time.time()))`, where `header` is the
-value of X-Service-Signature. If it raises, answer 400, and do not process, log or keep the body.
+In a receiver, call `event = verify(header, raw_body, [secret], int(time.time()))`. `header` is the value of
+X-Service-Signature. If the call raises an error, answer 400, and do not process, log or store the body.
 """
 
 import base64
@@ -21,7 +21,7 @@ TIMESTAMP_DIGITS = 12
 
 
 class VerificationError(Exception):
-    """Raised for a delivery that must be answered with 400; `reason` is one of the four reasons."""
+    """The delivery must be answered with 400. `reason` is one of the four reasons."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ def new_secret() -> str:
 
 
 def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
-    """Return the value of X-Service-Signature, with one v1 entry for each secret in the given order.
+    """Return the value of X-Service-Signature, with one v1 entry for each secret, in the given order.
 
     Callers must put the newest secret first.
     """
@@ -61,17 +61,18 @@ def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: 
 def verify(
     header: str | None, body: bytes, secrets: Sequence[str], now: int, tolerance: int = TOLERANCE_SECONDS
 ) -> dict[str, Any]:
-    """Return the envelope in `body` if `header`, the value of X-Service-Signature, proves its origin.
+    """Return the envelope in `body` if the header proves that the service has sent it.
 
-    `body` is the raw request body, and `now` is the receiver's unix time. `tolerance` is the number of
-    seconds by which `now` can differ from the header's `t`. Raises VerificationError. Rule signing.verify.
+    `header` is the value of X-Service-Signature, `body` is the raw request body, and `now` is the receiver's unix
+    time. `tolerance` is the number of seconds by which `now` can differ from the header's `t`. Raises
+    VerificationError. Rule signing.verify.
     """
     timestamp, signatures = _parse_header(header)
-    # The signature is checked before the time, because an unsigned timestamp is no proof.
+    # The signature is checked before the time, because an unsigned time can be forged.
     message = f"{timestamp}.".encode("ascii") + body
     known = [secret for secret in secrets if secret]  # anyone can sign with ""
     expected = [_sign_message(secret, message).encode("ascii") for secret in known]
-    # Every pair is compared, so that the time taken does not reveal which one matched.
+    # Every pair is compared. Otherwise, the time that this takes would reveal which pair matched.
     if not sum(hmac.compare_digest(signature, digest) for signature in signatures for digest in expected):
         raise VerificationError("no_matching_signature")
     if abs(now - int(timestamp)) > tolerance:
@@ -93,7 +94,7 @@ def _standard_key(secret: str) -> bytes:
 
 
 def _parse_header(header: str | None) -> tuple[str, list[bytes]]:
-    """Return the header's `t` as it was sent, and its v1 signatures. Unknown schemes are ignored."""
+    """Return the header's `t` as it was sent, and its v1 signatures. Entries with other names are ignored."""
     entries = [entry.partition("=") for entry in (header or "").split(",")]
     timestamps = [text for scheme, _, text in entries if scheme == "t"]
     signatures = [text.encode("utf-8", "surrogatepass") for scheme, _, text in entries if scheme == "v1"]

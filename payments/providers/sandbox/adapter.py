@@ -25,7 +25,7 @@ from payments.providers.sandbox import client, notifications
 
 
 class SandboxProvider:
-    """Implements payments.provider.Provider in the environments local and sandbox."""
+    """Implements payments.provider.Provider for the environments `local` and `sandbox`."""
 
     urls = "payments.providers.sandbox.urls"
     page_origins: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The read-only admin of the sandbox bank's tables."""
+"""Read-only admin pages for the sandbox bank's tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -61,7 +61,7 @@ class CallAdmin(MoneyAdmin):
     panels = (("bank.banknotification", "call"),)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the fields. Only a refund can be returned."""
+        """Return the fields of the page. The field `has_returned` is shown only for refunds."""
         fields = super().get_fields(request, obj)
         is_refund = obj is None or obj.kind == "refund"
         return [field for field in fields if is_refund or columns.column_name(field) != "has_returned"]

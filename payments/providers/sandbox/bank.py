@@ -1,6 +1,6 @@
-"""The sandbox bank's calls, idempotent by key: they hold, capture, release and refund play money.
+"""The calls that the sandbox bank accepts: they hold, capture, release and refund play money.
 
-Rule sandbox.bank.
+Each call is idempotent by its key. Rule sandbox.bank.
 """
 
 import secrets
@@ -25,16 +25,16 @@ UNKNOWN_PAYMENT = Outcome(Verdict.FAILED, reason="unknown_payment")
 
 
 class UnknownCard(Exception):
-    """The number is not one of the test cards."""
+    """The card number is not the number of a test card."""
 
 
 def open_session(*, subject: UUID, return_url: str, page: dict[str, Any]) -> UUID:
-    """Open a visit to the card page and return its id."""
+    """Store a new visit to the card page and return its id."""
     return CardSession.objects.create(subject=subject, return_url=return_url, page=page).pk
 
 
 def tokenise(*, subject: UUID, number: str) -> str:
-    """Return a single-use token for a test card, valid only for `subject`. Raises UnknownCard."""
+    """Return a single-use token for a test card, which is valid only for `subject`. Raises UnknownCard."""
     card = CARDS.get(number)
     if card is None:
         raise UnknownCard
@@ -50,13 +50,13 @@ def tokenise(*, subject: UUID, number: str) -> str:
 
 
 def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: str) -> Outcome:
-    """Hold a charge's amount on the card behind the token, or ask the payer to confirm it first.
+    """Hold a charge's amount on the card with this token, or first ask the payer to confirm.
 
-    `charge` has payment, account, amount (minor units), currency and return_url.
+    `charge` contains payment, account, amount (minor units), currency and return_url.
     """
     with transaction.atomic(durable=True):
         token = _use_up_token(card_token, subject)
-        if token is None:  # an earlier call under the same key might have used up the token
+        if token is None:  # an earlier call with the same key might have used the token
             made = Charge.objects.filter(payment=charge["payment"]).first()
             repeated = journal.remembered_answer(journal.lines_about(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
@@ -70,14 +70,14 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
 
 
 class _Token(NamedTuple):
-    """The parts of a token that a charge needs."""
+    """The parts of a card token that a charge needs."""
 
     pk: UUID
     last4: str
 
 
 def _use_up_token(card_token: str, subject: UUID) -> _Token | None:
-    """Use up and return the token, or return None if it is used already or invalid for the subject."""
+    """Mark the token as used and return it. Return None if it is already used or is not valid for the subject."""
     row = queries.row(statements.USE_UP_CARD_TOKEN, [crypto.digest(card_token), subject])
     return row and _Token(*row)
 
@@ -91,9 +91,9 @@ def _first_state(card: TestCard) -> tuple[Charge.State, Verdict]:
 
 
 def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
-    """Confirm or refuse the authorization under `key`, depending on the payer's answer.
+    """Confirm or refuse the authorization with this `key`, as the payer has answered.
 
-    If the payer has answered before, or the caller has voided the authorization, do not change it. Return its
+    If the payer has already answered, or the caller has voided the authorization, it is not changed. Return its
     charge, or None if there is no such authorization.
     """
     with transaction.atomic(durable=True):
@@ -111,12 +111,12 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
 
 
 def capture(*, key: UUID, payment: UUID, later: Delay | None = None) -> Outcome:
-    """Capture the held money at once or, if `later` is given, at that time."""
+    """Capture the held money at once or, if `later` is given, after this delay."""
     return _capture_or_void(key, "capture", payment, later)
 
 
 def void(*, key: UUID, payment: UUID, later: Delay | None = None) -> Outcome:
-    """Release the hold, or end an authorization that the payer has not confirmed, at once or `later`."""
+    """Release the hold, or end an authorization that the payer has not confirmed: at once, or after `later`."""
     return _capture_or_void(key, "void", payment, later)
 
 
@@ -142,7 +142,7 @@ def _capture_or_void(key: UUID, kind: str, payment: UUID, later: Delay | None) -
 
 
 def _refusal_reason(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
-    """Return the reason why a charge's money cannot be captured or released, or "" if it can."""
+    """Return the reason why a charge's money cannot be captured or released, or "" if it can be."""
     pending = [line.kind for line in lines if line.verdict == Verdict.PENDING]
     if charge.state == Charge.State.CAPTURED or (kind == "capture" and charge.state != Charge.State.HELD):
         return f"already_{charge.state}"
@@ -157,9 +157,9 @@ def _delay_of_card(kind: str, charge: Charge) -> Delay | None:
 def refund(
     *, key: UUID, payment: UUID, amount: int, refund: UUID | None = None, share: UUID | None = None
 ) -> Outcome:
-    """Accept a refund of `amount` minor units, which settles or fails after SANDBOX_REFUND_SECONDS.
+    """Accept a refund of `amount` minor units. It settles or fails after SANDBOX_REFUND_SECONDS.
 
-    `refund` and `share` are the caller's ids of the refund or share that it is for.
+    `refund` and `share` are the caller's ids of the refund or share for which it is made.
     """
     with transaction.atomic(durable=True):
         charge = settling.lock_charge(payment)
@@ -188,11 +188,11 @@ def refund(
 
 
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
-    """Return the outcome of a call, after settling the due calls of its payment.
+    """Settle the due calls of a payment, then return the outcome of one call.
 
-    If `is_vouched` is true, the call is found by its key even if the key is no longer remembered, and a
-    capture or void in the dashboard counts too. If `is_vouched` is false, the call is found only while its
-    key is remembered, so NOT_FOUND does not prove that the call never arrived.
+    If `is_vouched` is true, the call is found by its key even if the bank no longer remembers the key, and a capture
+    or void in the dashboard also counts. If `is_vouched` is false, the call is found only while the bank remembers
+    its key, so NOT_FOUND does not prove that the call never arrived.
     """
     with transaction.atomic(durable=True):
         charge = settling.lock_charge(payment)
@@ -211,7 +211,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
 def refuse(
     *, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None, **_: object
 ) -> Outcome:
-    """Refuse a call. A repeated call under the same key gets the same answer."""
+    """Refuse a call. If it is repeated with the same key, it gets the same answer."""
     with transaction.atomic(durable=True):
         charge = settling.lock_charge(payment)
         if charge is None:
@@ -223,9 +223,9 @@ def refuse(
 
 
 def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0, is_pending: bool = False) -> str:
-    """Capture, void or refund as in the bank's own dashboard, notify the caller and return the reference.
+    """Capture, void or refund as a person does in the bank's own dashboard. Notify the caller.
 
-    A refund with `is_pending` stays pending until settling.end_refund ends it.
+    Returns the reference. With `is_pending`, a refund stays pending until settling.end_refund ends it.
     """
     key = uuid7()
     if kind == "refund":

@@ -1,4 +1,4 @@
-"""The bank's books: the current state of one payment's money, and the payments that have changed."""
+"""The bank's books: the current state of the money of one payment, and the payments that have changed."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from payments.providers.sandbox.models import Call, Charge
 
 
 def read_books(*, payment: UUID) -> Books:
-    """Return the books about a payment after settling its due calls. Raises fault_injection.CallFailed."""
+    """Settle the due calls of a payment, then return its books. Raises fault_injection.CallFailed."""
     lacks_after = fault_injection.read_books_cutoff(payment)
     settling.settle_due([payment])
     charge = Charge.objects.filter(payment=payment).first()
@@ -34,7 +34,7 @@ def _capture_record(lines: Sequence[Call]) -> CaptureRecord | None:
 
 
 def _is_refund(line: Call) -> bool:
-    """Return whether a line is an accepted refund. The books do not list a refused call."""
+    """Return whether a line is an accepted refund. Refused calls are not in the books."""
     return line.kind == "refund" and (line.verdict != Verdict.FAILED or line.settles_at is not None)
 
 
@@ -54,6 +54,6 @@ def _refund_record(line: Call) -> RefundRecord:
 
 
 def changed_payments(*, since: datetime) -> Iterable[UUID]:
-    """Return the payments with a call or a dispute that is new or has changed since `since`."""
+    """Return the payments for which a call or a dispute is new or has changed since `since`."""
     calls = Call.objects.filter(changed_at__gte=since).values_list("charge__payment", flat=True)
     return list({*calls, *disputing.disputed_payments(since=since)})

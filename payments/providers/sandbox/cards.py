@@ -1,4 +1,4 @@
-"""The sandbox bank's test cards: the only numbers that it accepts, and their effects (rule sandbox.cards)."""
+"""The sandbox bank's test cards, which are the only cards that it accepts (rule sandbox.cards)."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from config.lib import crypto
 
 
 class TestCard(NamedTuple):
-    """A test card: its number, a description of its effect, and the settings that cause the effect."""
+    """A test card: its number, a description of its effect, and the settings that cause this effect."""
 
     number: str
     effect: str
@@ -31,7 +31,7 @@ class TestCard(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Return the digest of the card's number. It is not keyed, because the test numbers are public."""
+        """Return a digest of the card's number. It does not use a secret key, because the test numbers are public."""
         return crypto.digest(self.number)
 
     @property

@@ -1,6 +1,6 @@
-"""The client of the sandbox bank, which runs in this process.
+"""The client for the sandbox bank, which runs in this process.
 
-Injected faults cause errors or missing answers.
+Injected faults can cause errors or missing answers.
 """
 
 import time
@@ -22,7 +22,7 @@ from payments.providers.sandbox import (
 )
 from payments.providers.sandbox.models import Fault
 
-HANG_SECONDS = 5.0  # after this, a request counts as unanswered
+HANG_SECONDS = 5.0  # after this, a request counts as not answered
 BANK_CALLS: dict[str, Callable[..., Any]] = {
     "open_session": bank.open_session,
     "tokenise": bank.tokenise,
@@ -43,7 +43,7 @@ BANK_CALLS: dict[str, Callable[..., Any]] = {
 def call_for_outcome(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
     """Call the bank and return the outcome. Injected faults can change the call or make it fail.
 
-    Raises fault_injection.CallFailed. The bank might still have carried out the call.
+    Raises fault_injection.CallFailed. The bank might have carried out the call nevertheless.
     """
     try:
         return fault_injection.call_with_faults(verb, arguments)
@@ -57,7 +57,7 @@ def call_for_outcome(verb: str, /, *, patience: float, **arguments: Any) -> Outc
 
 
 def call_bank(verb: str, /, **arguments: Any) -> Any:
-    """Make a call that is listed in BANK_CALLS. An injected fault raises ProviderUnreachable.
+    """Make one of the calls in BANK_CALLS. If a fault is injected, raises ProviderUnreachable.
 
     Raises bank.UnknownCard.
     """

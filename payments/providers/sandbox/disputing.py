@@ -1,4 +1,4 @@
-"""Disputes at the bank: a payer takes back the money of a charge until the dispute is decided."""
+"""Disputes at the bank: a payer takes back the money of a charge, until the dispute is decided."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ TIME_TO_RESPOND = timedelta(days=7)
 
 
 def open_dispute(charge: Charge, *, seconds: float = 0, amount: int | None = None, **facts: Any) -> Dispute:
-    """Let the payer dispute a charge `seconds` from now. If `amount` is None, dispute the whole charge."""
+    """Create a dispute that the payer opens `seconds` from now. If `amount` is None, it is about the whole charge."""
     opens_at = clock.now() + timedelta(seconds=seconds)
     facts = {"reason": "fraudulent", "respond_by": opens_at + TIME_TO_RESPOND} | facts
     return Dispute.objects.create(charge=charge, amount=amount or charge.amount, opens_at=opens_at, **facts)
@@ -26,7 +26,7 @@ def open_dispute(charge: Charge, *, seconds: float = 0, amount: int | None = Non
 def dispute_payment(
     *, payment: UUID, reason: str = "fraudulent", amount: int | None = None, is_inquiry: bool = False
 ) -> str:
-    """Let the payer dispute a payment now, or open an inquiry about it. Return the dispute's reference."""
+    """Open a dispute or an inquiry about a payment now. Return its reference."""
     charge = Charge.objects.get(payment=payment)
     return str(open_dispute(charge, amount=amount, reason=reason, is_inquiry=is_inquiry).pk)
 
@@ -34,8 +34,8 @@ def dispute_payment(
 def decide_dispute(*, payment: UUID, is_won: bool, reference: str = "") -> None:
     """Decide a dispute for the merchant or for the payer, move its money, and notify the caller.
 
-    Without a reference, decide the payment's open dispute, or else the newest one. If the dispute was decided
-    before, this is the decision of an appeal.
+    Without a reference, the payment's open dispute is decided, or else the newest one. If the dispute was already
+    decided, this is the decision on an appeal.
     """
     with transaction.atomic(durable=True):
         rows = _disputes_of(payment).select_for_update(of=("self",), no_key=True)
@@ -50,9 +50,10 @@ def decide_dispute(*, payment: UUID, is_won: bool, reference: str = "") -> None:
 
 
 def notify_of_opened(payments: Sequence[UUID] | None = None) -> None:
-    """Notify the caller of disputes that have just opened.
+    """Notify the caller of each dispute that has just been opened.
 
-    If `payments` is not None, notify only of their disputes, and wait for other processes that do the same.
+    If `payments` is not None, only disputes about these payments are included. The function then also waits for other
+    processes that are doing the same.
     """
     due = Dispute.objects.filter(is_reported=False, opens_at__lte=Now())
     with transaction.atomic(durable=True):
@@ -65,9 +66,9 @@ def notify_of_opened(payments: Sequence[UUID] | None = None) -> None:
 
 
 def disputed_amount(charge: Charge) -> int:
-    """Return the amount of a charge that cannot be refunded because of disputes, in minor units.
+    """Return how much of a charge cannot be refunded because of disputes, in minor units.
 
-    While a dispute that has withdrawn money is open, this is the whole charge.
+    This is the whole charge while a dispute is open and its money is withdrawn.
     """
     found = [row for row in _disputes_of(charge.payment) if row.has_taken]
     is_open = any(row.status == Dispute.Status.OPEN for row in found)
@@ -102,7 +103,7 @@ def _dispute_record(row: Dispute) -> DisputeRecord:
 
 
 def disputed_payments(*, since: datetime) -> list[UUID]:
-    """Return the payments with a dispute that was opened or decided since `since`."""
+    """Return the payments for which a dispute was opened or decided since `since`."""
     rows = Dispute.objects.filter(Q(opens_at__gte=since) | Q(decided_at__gte=since), opens_at__lte=Now())
     return list(rows.values_list("charge__payment", flat=True))
 

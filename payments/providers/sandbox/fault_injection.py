@@ -1,4 +1,4 @@
-"""Fault injection: the bank fails if the payer uses certain cards, or if a test has set a switch."""
+"""Fault injection: the bank fails if the payer uses certain cards, or if a test has requested it."""
 
 import time
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from payments.providers.sandbox.models import BrokenKey, Call, Charge, Fault
 from payments.providers.sandbox.settling import Delay
 
 Mode = Fault.Mode
-LATE = timedelta(seconds=5)  # lag of stale books
-SILENCE = timedelta(seconds=2)  # silence of the bank after a capture whose answer is lost
+LATE = timedelta(seconds=5)  # how far books that are out of date lag behind
+SILENCE = timedelta(seconds=2)  # how long the bank does not answer after the answer to a capture was lost
 MODES_BEFORE_ACTION = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 MODES_AFTER_ACTION = {
     Mode.DONE_THEN_HANG,
@@ -45,7 +45,7 @@ GARBAGE = "4242424242424242 \x00\x1b[31m\u202e" * 200
 
 
 class CallFailed(Exception):
-    """The call gets no usable answer, for the reason `mode`. It might have been carried out."""
+    """The caller gets no usable answer, for the reason `mode`. The call might have been carried out."""
 
     def __init__(self, mode: Mode) -> None:
         super().__init__(mode.label)
@@ -53,7 +53,7 @@ class CallFailed(Exception):
 
 
 def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
-    """Carry out a call with the faults that its card and the set switches cause. Raises CallFailed."""
+    """Carry out a call with the faults that its card causes or a test has requested. Raises CallFailed."""
     is_set = _read_faults(verb, arguments)
     card = is_set.card
     if card is not None:
@@ -78,7 +78,7 @@ def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
 
 
 def read_books_cutoff(payment: UUID) -> datetime | None:
-    """Return the time after which lines are missing from the books, or None if the books are current.
+    """Return the time after which the books contain no lines, or None if the books are up to date.
 
     Raises CallFailed.
     """
@@ -92,11 +92,11 @@ def read_books_cutoff(payment: UUID) -> datetime | None:
 
 
 class _ActiveFaults(NamedTuple):
-    """The faults that apply to a call. `card` is the payment's card, or else the card of the call's token."""
+    """The faults that apply to a call. `card` is the payment's card, or else the card of the token in the call."""
 
-    is_broken: bool  # whether every call under the key gets an error; only in tests
-    is_faulty: bool  # whether a switch is set for the call's verb; only in tests
-    is_silent: bool  # whether the bank currently answers no calls about the charge
+    is_broken: bool  # whether every call with this key gets an error; only in tests
+    is_faulty: bool  # whether a test has requested a fault for this verb
+    is_silent: bool  # whether the bank does not answer calls about this charge at the moment
     card: TestCard | None
 
 
@@ -129,7 +129,7 @@ def _carry_out(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outc
 
 
 def _spoil_outcome(outcome: Outcome, fault: Mode | None) -> Outcome:
-    """Return the outcome, with invalid values if the fault requires them."""
+    """Return the outcome. If the fault requires it, some of its values are invalid."""
     if fault == Mode.NO_AMOUNT:
         words: dict[str, Any] = {"amount": "a lot"}
         return replace(outcome, **words)
@@ -140,7 +140,7 @@ def _spoil_outcome(outcome: Outcome, fault: Mode | None) -> Outcome:
 
 
 def set_fault(*, verb: str, mode: str, times: int) -> None:
-    """Make the next `times` calls of the verb fail in the way of `mode`. If `times` is 0, end the fault."""
+    """Make the next `times` calls of the verb fail as described by `mode`. If `times` is 0, end the fault."""
     Fault.objects.filter(verb=verb).delete()
     if times:
         Fault.objects.create(verb=verb, mode=Mode(mode), times=times)
@@ -166,7 +166,7 @@ def _apply_card_effects(verb: str, card: TestCard, arguments: dict[str, Any]) ->
 
 
 def _next_fault(verb: str) -> Mode | None:
-    """Use up and return one of the verb's faults, or return None if a test has set none."""
+    """Return the fault for the next call of this verb and count it down, or None if a test has not set one."""
     with transaction.atomic(durable=True):
         fault = Fault.objects.select_for_update(no_key=True).filter(verb=verb, times__gt=0).first()
         if fault is None:

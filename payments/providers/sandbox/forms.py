@@ -1,4 +1,4 @@
-"""The card form of the bank's own page."""
+"""The card form on the bank's own page."""
 
 import re
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ NOT_A_CODE = gettext_lazy("The code has 3 digits, 4 on American Express.")
 
 
 class CardForm(forms.Form):
-    """A test card's number, an expiry date that has not passed, and a code of three or four digits."""
+    """Form for the number of a test card, an expiry date that has not passed, and a code of three or four digits."""
 
     number = forms.CharField(
         max_length=40,

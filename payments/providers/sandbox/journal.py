@@ -1,4 +1,7 @@
-"""The bank's journal: a line for each call, the answer to repeated calls, and notifications of changes."""
+"""The bank's journal. It has a line for each call, with the answer that repeated calls get.
+
+When a line changes, the bank notifies its caller.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -22,7 +25,7 @@ def lines_about(charge: Charge) -> Sequence[Call]:
 
 
 def remembered_answer(lines: Sequence[Call], key: UUID) -> Outcome | None:
-    """Return the answer under a key in these lines, or None if the key is new or no longer remembered."""
+    """Return the answer to a call with this key, or None if the key is new or no longer remembered."""
     for line in reversed(lines):
         if line.reference == key and line.is_remembered:
             life = timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
@@ -31,9 +34,9 @@ def remembered_answer(lines: Sequence[Call], key: UUID) -> Outcome | None:
 
 
 def newest_answer(lines: Sequence[Call], reference: UUID) -> Outcome | None:
-    """Return the newest answer for the caller's reference, even if its key is no longer remembered.
+    """Return the newest answer to a call with this key, even if the key is no longer remembered.
 
-    If possible, return an answer that is not a refusal.
+    If there are several answers, one that is not a refusal is preferred.
     """
     answers = [line for line in lines if line.reference == reference]
     answers.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
@@ -45,7 +48,7 @@ def write_line(
 ) -> Outcome:
     """Add a line to the lines about a charge, and return its outcome.
 
-    If the key has a line already, the new line gets a new id.
+    If there is already a line for the key, the new line gets a new id.
     """
     is_known = any(line.key == key for line in lines)
     facts = {"amount": charge.amount, "reference": key, "kind": kind, "verdict": verdict} | facts
@@ -53,7 +56,7 @@ def write_line(
 
 
 def change_line(line: Call, **facts: Any) -> None:
-    """Change a line, and write a notification of the change."""
+    """Change a line, and write a notification about the change."""
     for name, value in facts.items():
         setattr(line, name, value)
     line.changed_at = clock.now()
@@ -62,17 +65,17 @@ def change_line(line: Call, **facts: Any) -> None:
 
 
 def forget_key(key: UUID, payment: UUID) -> None:
-    """Forget a key of a payment's calls, so that the next call under it counts as new. Its lines stay."""
+    """Forget the key of a call, so that the next call with this key counts as new. The lines are not deleted."""
     Call.objects.filter(charge__payment=payment, reference=key).update(is_remembered=False)
 
 
 def write_notification(call: Call) -> BankNotification:
-    """Write a notification of the call in its current state, to be sent later."""
+    """Write a notification about the call in its current state. It is sent later."""
     return BankNotification.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
 
 
 def payments_since(*, since: datetime) -> list[PaymentRecord]:
-    """Return the caller's payments that were charged since `since`."""
+    """Return the caller's payments for which a charge was made since `since`."""
     return [
         payment_record(charge)
         for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")
@@ -80,7 +83,7 @@ def payments_since(*, since: datetime) -> list[PaymentRecord]:
 
 
 def payment_record(charge: Charge) -> PaymentRecord:
-    """Return the record of the caller's payment that a charge is for."""
+    """Return the record of the caller's payment to which a charge belongs."""
     return PaymentRecord(
         payment=charge.payment,
         account=charge.account,
@@ -93,7 +96,7 @@ def payment_record(charge: Charge) -> PaymentRecord:
 
 
 def outcome_of(call: Call) -> Outcome:
-    """Return the answer that the call of this line gets."""
+    """Return the answer to the call that is recorded in this line."""
     asks = call.verdict == Verdict.NEEDS_ACTION
     return Outcome(
         Verdict(call.verdict),

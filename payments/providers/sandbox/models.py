@@ -1,4 +1,4 @@
-"""The sandbox bank's own tables. They refer to our payments and operations only by the ids that we send."""
+"""The sandbox bank's own tables. They refer to our payments and operations only by the ids that we send to it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,10 +17,10 @@ from payments.providers.sandbox.cards import BY_LAST4, TestCard
 
 
 class CardSession(models.Model):
-    """One visit to the bank's card page, in an unlogged table.
+    """One visit to the bank's card page. The table is unlogged.
 
-    A crash of PostgreSQL empties the table, and a restored database or a replica has none of its rows. A
-    payer who was on the page at that time has to start again from the order.
+    A crash of PostgreSQL empties the table, and its rows are missing in replicas and restored databases. A payer who
+    is on the page at that time must start again from the order.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -36,8 +36,8 @@ class CardSession(models.Model):
 class CardToken(models.Model):
     """A single-use token for the card that a payer entered for one order or share.
 
-    The card number is never stored. The charge stores the last four digits. Tokens are in an unlogged table,
-    like visits: after a crash of PostgreSQL, the payer enters the card again.
+    The card number is never stored, but the charge stores its last four digits. This table is also unlogged. After a
+    crash of PostgreSQL, the payer must enter the card again.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -54,7 +54,7 @@ class CardToken(models.Model):
 
 
 class Charge(models.Model):
-    """A card's charge for one payment. The bank holds, captures or releases its amount."""
+    """A charge on a card for one payment. The bank holds, captures or releases its amount."""
 
     class State(models.TextChoices):
         DECLINED = "declined"
@@ -98,22 +98,22 @@ class Charge(models.Model):
 
     @property
     def card(self) -> TestCard:
-        """Return the charge's test card, which determines what the bank does."""
+        """Return the test card of the charge. The card decides what the bank does."""
         return BY_LAST4[self.last4]
 
     @property
     def payer(self) -> UUID:
-        """Return the id of the order or share that the card was entered for."""
+        """Return the id of the order or share for which the card was entered."""
         return cast("UUID", self.subject)
 
     @property
     def shown_card(self) -> Card:
-        """Return the details of the charge's card that the bank's callers see."""
+        """Return the details of the card that the bank's caller can see."""
         return Card(self.card.brand, self.card.last4, self.card.fingerprint)
 
 
 class Call(models.Model):
-    """A line of the journal: a call, and the answer that repeated calls get while its key is remembered."""
+    """A line of the journal: a call, and the answer that repeated calls get while the bank remembers its key."""
 
     key = models.UUIDField(
         primary_key=True, help_text="The id of the line. It is the key of the call that created the line."
@@ -158,9 +158,9 @@ class Call(models.Model):
 
 
 class Dispute(models.Model):
-    """A payer's dispute of a charge. The charge's money is withdrawn until the dispute is decided.
+    """A dispute about a charge. The charge's money is withdrawn until the dispute is decided.
 
-    An inquiry withdraws no money until it is lost. An appeal decides a dispute again.
+    For an inquiry, money is withdrawn only if the inquiry is lost. After an appeal, a dispute is decided again.
     """
 
     class Status(models.TextChoices):
@@ -196,7 +196,7 @@ class Dispute(models.Model):
 
     @property
     def moves(self) -> Sequence[datetime]:
-        """Return the times when money moved: first a withdrawal, then alternately returns and withdrawals."""
+        """Return the times at which money moved: first a withdrawal, then returns and withdrawals in turn."""
         return [*([] if self.is_inquiry else [self.opens_at]), *self.moved_at]
 
     @property
@@ -206,7 +206,7 @@ class Dispute(models.Model):
 
 
 class BankNotification(models.Model):
-    """A notification about a call or a dispute. It is sent until it is accepted, at most six times."""
+    """A notification about a call or a dispute. It is sent again until it is accepted, at most six times."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, blank=True)
@@ -225,7 +225,7 @@ class BankNotification(models.Model):
 
 
 class BrokenKey(models.Model):
-    """An idempotency key under which every call gets the same error 500."""
+    """An idempotency key. Every call with this key gets the same error 500."""
 
     key = models.UUIDField(primary_key=True)
 
@@ -234,7 +234,7 @@ class BrokenKey(models.Model):
 
 
 class Fault(models.Model):
-    """A switch for tests: the next `times` calls of `verb` fail in the way of `mode`."""
+    """A fault that a test has requested: the next `times` calls of `verb` fail as described by `mode`."""
 
     class Mode(models.TextChoices):
         DOWN = "down", "the connection breaks before anything is done"

@@ -1,4 +1,4 @@
-"""The bank's notifications to its caller: signed, and sent until they are accepted, at most six times."""
+"""The bank's signed notifications to its caller. Each is sent until it is accepted, at most six times."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from payments.providers.sandbox import settling
 from payments.providers.sandbox.models import BankNotification
 
 HEADER = "Bank-Signature"
-_PURPOSE = "bank.notifications"  # separates these signatures from other keyed digests
+_PURPOSE = "bank.notifications"  # makes these signatures different from other keyed digests
 TOLERANCE_SECONDS = 300
 MAX_ATTEMPTS = 6
 SECONDS = 5.0
@@ -26,16 +26,16 @@ LEASE = timedelta(seconds=10)
 
 
 def send_due() -> None:
-    """Carry out the bank calls that are due, and send the notifications that are due."""
+    """Settle the bank calls that are due, and send the notifications that are due."""
     settling.settle_due()
     while notification := _claim_notification():
         send(notification)
 
 
 def due_notifications(*, payments: Sequence[UUID]) -> Sequence[Notification]:
-    """Settle the due calls of these payments, and return their notifications that are not accepted yet.
+    """Settle the due calls of these payments. Return the notifications about them that are not accepted yet.
 
-    The notifications are also sent as usual.
+    These notifications are also sent as usual.
     """
     settling.settle_due(payments)
     of_these = Q(call__charge__payment__in=payments) | Q(dispute__charge__payment__in=payments)
@@ -48,7 +48,7 @@ def _parse_notification(notification: BankNotification) -> Notification:
 
 
 def _notification_facts(notification: BankNotification) -> dict[str, Any]:
-    """Return a notification's content. A notification of a dispute names only the payment."""
+    """Return the content of a notification. If it is about a dispute, it contains only the payment's id."""
     call = notification.call
     if call is None:
         charge = notification.dispute.charge if notification.dispute else None
@@ -70,7 +70,7 @@ _QUEUE = Queue(BankNotification.objects.all, "due_at")
 
 
 def send(notification: BankNotification) -> None:
-    """Send a notification once. If it is not accepted, it is due again after a growing delay."""
+    """Try once to send a notification. If it is not accepted, it is due again after a growing delay."""
     body = orjson.dumps(_notification_facts(notification))
     try:
         headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
@@ -90,7 +90,7 @@ def sign(body: bytes, at: int) -> str:
 
 
 def read_message(header: str, body: bytes) -> Notification:
-    """Return a message's content. Raises ForgedNotification if it is unsigned, too old or unreadable."""
+    """Return the content of a message. Raises ForgedNotification if it is unsigned, too old or unreadable."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, signature = parts.get("t", ""), parts.get("v1", "")
     if (

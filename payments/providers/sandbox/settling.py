@@ -1,4 +1,4 @@
-"""Later steps of the bank: an accepted call is carried out or fails, and a settled refund can be returned."""
+"""What happens after the bank has accepted a call: it is carried out or fails, and a refund can be returned."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ STATE_AFTER_CALL = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDE
 
 
 class Delay(NamedTuple):
-    """The seconds until an accepted call ends (None: never), and the reason if it fails."""
+    """The seconds until an accepted call ends (None: never), and the reason why it fails, if it does."""
 
     seconds: float | None
     reason: str = ""
@@ -31,7 +31,7 @@ class Delay(NamedTuple):
 def settle_due(payments: Sequence[UUID] | None = None) -> None:
     """Settle all due calls, and notify the caller of these calls and of newly opened disputes.
 
-    If `payments` is not None, this is limited to these payments.
+    If `payments` is not None, only calls and disputes about these payments are included.
     """
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
@@ -46,7 +46,7 @@ def settle_due(payments: Sequence[UUID] | None = None) -> None:
 
 
 def lock_charge(payment: UUID) -> Charge | None:
-    """Return a payment's charge, locked. Its lines are read and written only under this lock."""
+    """Lock the charge of a payment and return it. Its lines are read and written only under this lock."""
     return Charge.objects.select_for_update(no_key=True).filter(payment=payment).first()
 
 
@@ -64,9 +64,9 @@ def settle_lines(lines: Iterable[Call]) -> None:
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Move all future changes of these payments `seconds` earlier.
+    """Make all future changes to these payments happen `seconds` earlier.
 
-    This includes the end of a period in which the bank answers no calls.
+    A period in which the bank does not answer also ends earlier.
     """
     sooner = timedelta(seconds=seconds)
     charges = Charge.objects.filter(payment__in=payments, silent_until__isnull=False)
@@ -77,15 +77,14 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
     disputes = Dispute.objects.filter(charge__payment__in=payments)
     disputes.update(respond_by=F("respond_by") - sooner)
     unopened = disputes.filter(opens_at__gt=Now())
-    # A dispute is never moved to the past, because it would then be missing from the list of new changes.
+    # A dispute must not be moved into the past. Otherwise, it would be missing in the list of new changes.
     unopened.update(opens_at=Greatest(F("opens_at") - sooner, Now()))
 
 
 def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
-    """Let the next step of a refund happen now.
+    """Make the next step of a refund happen now.
 
-    A pending refund settles, or fails if `fails_with` is a reason. A settled refund comes back to the
-    merchant.
+    A pending refund settles or, if `fails_with` is a reason, fails. A settled refund is returned to the merchant.
     """
     with transaction.atomic(durable=True):
         charge = lock_charge(payment)
@@ -101,7 +100,7 @@ def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
 
 
 def carry_out(kind: str, charge: Charge) -> None:
-    """Capture or release the money of a locked charge."""
+    """Capture or release the money of a charge, which must be locked."""
     charge.state = STATE_AFTER_CALL[kind]
     charge.save(update_fields=["state"])
     if kind == "capture" and charge.card.disputed_in:
@@ -109,9 +108,9 @@ def carry_out(kind: str, charge: Charge) -> None:
 
 
 def _carry_out_line(line: Call, now: datetime) -> None:
-    """Let a line succeed or fail. A refund that is to be returned settles now and is returned later.
+    """Make the call in this line succeed or fail. If a refund is to be returned, it settles first.
 
-    It is returned after it has settled, even if this line is processed late.
+    The return follows after a delay, even if this line is processed late.
     """
     charge, returns_at = line.charge, None
     if not line.fails_with and line.kind != "refund":

@@ -1,4 +1,4 @@
-"""The tasks of the sandbox bank: its pump, and the deletion of old visits and notifications."""
+"""Celery tasks for the sandbox bank: its pump, and the deletion of old visits and notifications."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ NOTIFICATIONS_KEPT = timedelta(days=30)
 
 @shared_task
 def send_notifications() -> None:
-    """Settle the due calls at the bank and send its notifications, if there is a sandbox bank."""
+    """If there is a sandbox bank, settle its due calls and send its notifications."""
     if settings.SANDBOX:
         notifications.send_due()
 

@@ -1,4 +1,4 @@
-"""The bank's own pages, the only ones that see card numbers: the card form and 3-D Secure confirmation."""
+"""The bank's own pages: the card form and the 3-D Secure confirmation. No other page sees card numbers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -27,7 +27,7 @@ from payments.providers.sandbox.models import Call, CardSession, Charge
 @sensitive_variables()
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
-    """Ask for a card. If it is valid, redirect to the session's return address with its `card_token`."""
+    """Ask for a card. If it is valid, redirect to the session's return address with `card_token` in the query."""
     session = CardSession.objects.filter(pk=session_uuid).first()
     if session is None:
         raise Http404
@@ -51,7 +51,8 @@ def _is_used(request: HttpRequest, session: CardSession) -> bool:
 def _has_been_stopped(session: CardSession) -> bool:
     """Return whether an operator has stopped the shop since the page was opened.
 
-    A new page does not count. It was opened by a process that did not know of the stop yet, and would open again.
+    A new page is not checked. The process that opened it might not have known about the stop yet, and would open the
+    page again.
     """
     is_new = timezone.now() - session.created_at < timedelta(seconds=2 * operator_stops.CACHE_SECONDS)
     merchant_uuid = session.page.get("merchant_uuid", "")
@@ -65,7 +66,7 @@ def _activate_language(session: CardSession) -> None:
 
 
 def _redirect_back(session: CardSession, number: str) -> HttpResponse:
-    """Redirect back with the card's token, and set a cookie that marks the session as used.
+    """Redirect to the return address with the token of the card. Set a cookie that marks the session as used.
 
     Rule pay.back.
     """
@@ -84,7 +85,7 @@ def _cookie_name() -> str:
 
 
 def _page_context(session: CardSession, form: CardForm) -> dict[str, Any]:
-    """Return the page's data with the form's errors and expiry date, but never the number or the code."""
+    """Return the data for the page, with the form's errors and expiry date, but never the number or the code."""
     errors = {name: form.errors[name][0] for name in form.errors}
     return {
         **session.page,
@@ -96,7 +97,7 @@ def _page_context(session: CardSession, form: CardForm) -> dict[str, Any]:
 
 @cache
 def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
-    """Return each test card's number and its effect, in the active language."""
+    """Return the number and the effect of each test card, in the active language."""
     return [{"number": card.spaced, "effect": units.join_units(_(card.effect))} for card in CARDS.values()]
 
 
@@ -104,8 +105,8 @@ def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
 def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
     """Ask the payer to confirm an authorization (3-D Secure).
 
-    When the payer answers, redirect to the charge's return address. If the payer has answered before, or the
-    authorization was voided, redirect at once.
+    When the payer has answered, redirect to the return address of the charge. If the payer has already answered, or
+    if the authorization was voided, redirect at once.
     """
     call = Call.objects.filter(pk=key, kind="authorize").select_related("charge").first()
     if call is None:
@@ -129,9 +130,9 @@ def _show_challenge(request: HttpRequest, charge: Charge) -> HttpResponse:
 
 
 def _challenge_context(charge: Charge) -> dict[str, Any]:
-    """Return the page data of a challenge.
+    """Return the data for the page of a challenge.
 
-    The shop's name and the language come from the session of the card page.
+    The shop's name and the language are those of the card page's session.
     """
     sessions = CardSession.objects.filter(subject=charge.payer)
     session = sessions.order_by("-created_at").first()

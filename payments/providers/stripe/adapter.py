@@ -1,4 +1,4 @@
-"""The adapter of Stripe, which implements the provider port."""
+"""The adapter for Stripe, which implements the provider port."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -32,14 +32,15 @@ from payments.providers.stripe import (
 log = structlog.get_logger("payments.providers.stripe")
 Kind = Operation.Kind
 Change: TypeAlias = Callable[[PaymentIntentService, str, RequestOptions], stripe.PaymentIntent]
-METHODS = ["card", "link"]  # cards, wallets with cards, and Link: all of these support holds
+METHODS = ["card", "link"]  # cards, wallets with cards, and Link; all of them support holds
 UNEXPECTED_STATE = "payment_intent_unexpected_state"
 
 
 class StripeProvider:
-    """Implements payments.provider.Provider with Stripe's PaymentIntents, held and captured separately.
+    """Implements payments.provider.Provider with Stripe's PaymentIntents. Holding and capturing are separate steps.
 
-    The service creates each PaymentIntent unconfirmed and commits its id. The confirmation holds the money.
+    The service creates each PaymentIntent without confirming it, and commits its id. The confirmation then holds the
+    money.
     """
 
     urls = ""
@@ -95,7 +96,7 @@ class StripeProvider:
             parameters["confirmation_token"] = card.token
         else:
             parameters["payment_method"] = card.token
-        # A mate's money is passed on to the lead's card, so the mate is asked for 3-D Secure confirmation.
+        # A mate's money is passed on to the lead's card, so the mate is asked to confirm with 3-D Secure.
         if operation.payment.kind == Payment.Kind.SHARE:
             parameters["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
         return _change_intent(
@@ -124,7 +125,7 @@ class StripeProvider:
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
         if not payment.provider_reference:
-            # The id is committed before a call about the intent is sent, so without an id no call was sent.
+            # Without an id, no call was sent, because the id is committed before any call about the intent.
             return intents.ABSENT
         if operation.kind == Kind.REFUND:
             return refunds.look_up(operation, seconds=patience)
@@ -132,7 +133,7 @@ class StripeProvider:
 
 
 def _element_origins() -> dict[str, list[str]]:
-    """Map directives of the Content Security Policy to the origins that the Payment Element needs.
+    """Return the origins that the Payment Element needs, by directive of the Content Security Policy.
 
     Stripe's documentation: "Security guide", Content Security Policy.
     """
@@ -150,7 +151,7 @@ def _request_options(key: UUID) -> RequestOptions:
 
 
 def _change_intent(operation: Operation, patience: float, change: Change) -> Outcome:
-    """Confirm, capture or cancel the payment's PaymentIntent, under the operation's id."""
+    """Confirm, capture or cancel the payment's PaymentIntent, with the operation's id as key."""
     payment = operation.payment
     if not payment.provider_reference:
         return Outcome(Verdict.FAILED, reason="unknown_payment")
@@ -164,14 +165,14 @@ def _change_intent(operation: Operation, patience: float, change: Change) -> Out
 
 
 def _outcome_of_call(kind: str, send_request: Callable[[], Outcome]) -> Outcome:
-    """Make a call that can move money. Return its outcome.
+    """Make a call that can move money, and return its outcome.
 
-    An error from Stripe is also mapped to an outcome.
+    If Stripe returns an error, the outcome is derived from the error.
     """
     try:
         return send_request()
     except stripe.APIConnectionError:
-        raise  # Stripe has not answered: the caller treats the outcome as unknown
+        raise  # Stripe has not answered, so the caller treats the outcome as unknown
     except stripe.CardError as error:
         return Outcome(Verdict.DECLINED, reason=reasons.decline_reason(*reasons.error_codes(error.error)))
     except stripe.StripeError as error:
@@ -193,15 +194,15 @@ def _outcome_of_error(kind: str, error: stripe.StripeError) -> Outcome:
         return _outcome_of_refused_intent(kind, code, error)
     if isinstance(error, stripe.AuthenticationError | stripe.PermissionError) and kind == Kind.AUTHORIZE:
         return Outcome(Verdict.FAILED, reason="provider_refused")
-    # If the key is in use (409), Stripe is still processing an earlier call. After a 5xx answer, Stripe can
-    # still carry out the call. Stripe's documentation: "Advanced error handling", "Server errors".
+    # If the key is in use (409), Stripe is still processing an earlier call. After a 5xx answer, Stripe might still
+    # carry out the call. Stripe's documentation: "Advanced error handling", "Server errors".
     return Outcome(Verdict.UNKNOWN)
 
 
 def _outcome_of_refused_intent(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
-    """Return the outcome for a refused request.
+    """Return the outcome of a request that Stripe has refused.
 
-    The outcome is FAILED, unless the PaymentIntent in the error shows a different outcome.
+    It is FAILED, unless the error contains a PaymentIntent that shows a different outcome.
     """
     intent = getattr(error.error, "payment_intent", None)
     if code == UNEXPECTED_STATE and intent is not None and kind != Kind.REFUND:

@@ -1,7 +1,7 @@
-"""Stripe's balances: the amount and the cost of each charge, and the payout that includes it.
+"""Stripe's balances: the amount of each charge, what it cost, and the payout that includes it.
 
-Stripe's documentation: "Payout reconciliation", "Balance transaction types". Payouts of the platform's own
-account are not read, because Stripe does not record which merchants they are for.
+Stripe's documentation: "Payout reconciliation", "Balance transaction types". Payouts to the platform's own account
+are not read, because Stripe does not record to which merchants they belong.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _FEES = frozenset(("stripe_fee", "stripe_fx_fee", "tax_fee"))
 
 
 def balance_entries(since: datetime) -> Iterator[Entry]:
-    """Yield each account's balance lines since `since`, then the lines of each payout since `since`.
+    """Yield the balance lines of each account since `since`, then the lines of each payout since `since`.
 
     Raises ProviderUnreachable.
     """
@@ -41,7 +41,7 @@ def balance_entries(since: datetime) -> Iterator[Entry]:
 
 
 def _automatic_payouts(account: str, parameters: PayoutListParams) -> Iterator[str]:
-    """Yield the ids of automatic payouts. Stripe does not report which lines a manual payout includes."""
+    """Yield the ids of automatic payouts. For a manual payout, Stripe does not report which lines it includes."""
     for payout in books.list_objects(account, lambda client: client.v1.payouts.list(parameters)):
         if payout.automatic:
             yield payout.id
@@ -80,7 +80,7 @@ def _entry_of_line(line: stripe.BalanceTransaction, account: str, payout: str) -
 
 
 def _our_payment_of(source: Any, account: str) -> tuple[Payment | None, UUID | None]:
-    """Return our payment for a charge, refund or dispute, and the id of our capture or refund operation."""
+    """Return our payment for a Stripe charge, refund or dispute, and the id of our capture or refund operation."""
     payment = books.payment_of(source, account)
     if payment is None or source.object == "dispute":
         return payment, None

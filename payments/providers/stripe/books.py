@@ -1,7 +1,7 @@
-"""Reads lists from each Stripe account, and finds the payment that a Stripe object belongs to.
+"""Reads lists from each Stripe account, and finds the payment to which a Stripe object belongs.
 
-An object that does not name one of our payments in its account is ignored, because another system might use
-the same account. Rule provider.accounts.
+An object that does not belong to one of our payments in its account is ignored, because another system might use the
+same account. Rule provider.accounts.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ log = structlog.get_logger("payments.providers.stripe")
 T = TypeVar("T", bound=stripe.StripeObject)
 Kind = Operation.Kind
 NAMES = (metadata.PAYMENT, metadata.MERCHANT, metadata.SUBJECT)
-# The events that a webhook endpoint must receive.
+# The event types that a webhook endpoint must receive.
 EVENTS = (
     *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
     *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),
@@ -33,10 +33,11 @@ EVENTS = (
 
 
 def payments_since(since: datetime) -> Iterator[PaymentRecord]:
-    """Yield the PaymentIntents made since `since` that name one of our payments. Raises ProviderUnreachable.
+    """Yield the PaymentIntents made since `since` for one of our payments. Raises ProviderUnreachable.
 
-    The holder of an account can write any metadata there. The metadata is therefore accepted only if the
-    merchant that it names has or had the account.
+    The metadata of such a PaymentIntent contains the ids of the payment and its merchant. However, the owner of an
+    account can write any metadata there. The ids are therefore accepted only if the account belongs or belonged to
+    this merchant.
     """
     parameters: PaymentIntentListParams = {
         "created": {"gte": int(since.timestamp())},
@@ -58,7 +59,7 @@ def payments_since(since: datetime) -> Iterator[PaymentRecord]:
 
 
 def _merchants_of(account: str) -> set[UUID]:
-    """Return the merchants who have or had an account, "" for the platform's own."""
+    """Return the merchants to whom an account belongs or belonged. The platform's own account is ""."""
     current = Merchant.objects.filter(provider_account=account).values_list("pk")
     former = FormerAccount.objects.filter(provider_account=account).values_list("merchant")
     return {merchant for (merchant,) in current.union(former)}
@@ -89,24 +90,24 @@ def _payment_record(
 
 
 def list_accounts() -> list[str]:
-    """Return the accounts that merchants have or had, "" for the platform's own.
+    """Return the accounts that belong or belonged to merchants. The platform's own account is "".
 
-    Former accounts are included because payments stay where they were made.
+    Former accounts are included, because payments stay in the account in which they were made.
     """
     former = FormerAccount.objects.values_list("provider_account", flat=True)
     return list(current_accounts().union(former))
 
 
 def current_accounts() -> QuerySet[Merchant, str]:
-    """Return the accounts in which new payments are made, "" for the platform's own."""
+    """Return the accounts in which new payments are made. The platform's own account is ""."""
     return Merchant.objects.values_list("provider_account", flat=True).distinct()
 
 
 def list_objects(account: str, request: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
-    """Yield the objects on all pages of an account's list. Raises ProviderUnreachable.
+    """Yield the objects on all pages of a list in an account. Raises ProviderUnreachable.
 
-    If we are no longer allowed to read a merchant's account, log the error and stop, so that the caller still
-    reads the other accounts.
+    If we are no longer allowed to read a merchant's account, the error is logged and the list ends, so that the
+    caller continues with the other accounts.
     """
     try:
         stripe_client = client.client_for(account, seconds=client.BOOKS_SECONDS)
@@ -123,7 +124,7 @@ def list_objects(account: str, request: Callable[[stripe.StripeClient], stripe.L
 
 
 def payment_of(stripe_object: Any, account: str) -> Payment | None:
-    """Return our payment for a PaymentIntent or for an object that names one, or None if it is not ours."""
+    """Return our payment for a PaymentIntent or for an object with its id, or None if it is not ours."""
     intent = (
         stripe_object.id
         if stripe_object.object == "payment_intent"

@@ -1,6 +1,6 @@
-"""Finds our payments that have changed at Stripe, from Stripe's events.
+"""Finds our payments that have changed at Stripe, using Stripe's events.
 
-An event shows only which payment has changed: its other content is not used. Rule provider.accounts.
+Only the id of the payment is used from an event, not its other content. Rule provider.accounts.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from config.lib import batches, clock
 from payments.models import Payment
 from payments.providers.stripe import books
 
-# All event types about the money of a payment. One request can name at most 20 types.
+# All event types about the money of a payment. One request can list at most 20 types.
 EVENTS = (
     *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
     *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),
@@ -29,9 +29,9 @@ CHUNK = 500
 
 
 def changed_payments(since: datetime) -> Iterator[UUID]:
-    """Yield our ids of the payments with an event since `since`. Raises ProviderUnreachable.
+    """Yield our ids of the payments that have had an event since `since`. Raises ProviderUnreachable.
 
-    If `since` is before the oldest event that Stripe lists, yield every payment.
+    If `since` is earlier than the oldest event that Stripe lists, yield every payment.
     """
     if since < clock.now() - EVENTS_KEPT_FOR:
         yield from (row.pk for row in batches.iterate(Payment.objects.exclude(provider_reference="")))
@@ -53,7 +53,7 @@ def _list_events(account: str, since: datetime) -> Iterator[stripe.Event]:
 
 
 def _intent_of(stripe_object: Any) -> str:
-    """Return the PaymentIntent's id from an event's object, or "" if it has none."""
+    """Return the id of the PaymentIntent in the object of an event, or "" if it has none."""
     return (
         stripe_object.id
         if stripe_object.object == "payment_intent"

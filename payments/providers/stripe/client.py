@@ -1,4 +1,4 @@
-"""Calls Stripe's API with Stripe's library. Each call has its own client with the caller's timeout."""
+"""Calls Stripe's API with Stripe's library. Each call has its own client, with the timeout of the caller."""
 
 import logging
 import time
@@ -16,7 +16,7 @@ from config.lib.web import http
 from payments.models import Payment
 
 log = structlog.get_logger("payments.providers.stripe")
-ASK_SECONDS = 8.0  # for a request that moves no money
+ASK_SECONDS = 8.0  # for a request that does not move money
 BOOKS_SECONDS = 30.0  # for a page of the books, which are read at night
 BOOKS_PAUSES = (1.0, 4.0, 15.0)  # before a page is requested again
 PAGE_SECONDS = 60.0  # after this, a page is not requested again, because an operator might be waiting
@@ -26,9 +26,9 @@ logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # because the librar
 
 
 class Transport(stripe.HTTPClient):
-    """Carries the library's requests, each over a new connection.
+    """Sends the library's requests, each over a new connection.
 
-    A connection that was kept open might be dead, which would leave the outcome unknown.
+    A connection that was kept open might be broken. The outcome would then be unknown.
     """
 
     name = "aiohttp"
@@ -53,7 +53,7 @@ class Transport(stripe.HTTPClient):
 
 
 def client_for(account: str, *, seconds: float) -> StripeClient:
-    """Return a client for an account, "" for the platform's own. It does not retry requests automatically."""
+    """Return a client for an account ("" for the platform's own). It does not retry requests automatically."""
     return StripeClient(
         settings.STRIPE_SECRET_KEY,
         stripe_account=account or None,
@@ -64,16 +64,16 @@ def client_for(account: str, *, seconds: float) -> StripeClient:
 
 
 def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge") -> stripe.PaymentIntent:
-    """Return a payment's PaymentIntent with its charge, read by its id. Raises stripe.StripeError."""
+    """Return the PaymentIntent of a payment with its charge, read by id. Raises stripe.StripeError."""
     parameters: PaymentIntentRetrieveParams = {"expand": [expand]}
     intents = client_for(payment.provider_account, seconds=seconds).v1.payment_intents
     return intents.retrieve(payment.provider_reference, parameters)
 
 
 def call_with_retries(read_page: Callable[[], T]) -> T:
-    """Call `read_page` and return its result. Retry it after each pause if Stripe fails or does not answer.
+    """Call `read_page` and return its result. If Stripe fails or does not answer, try again after each pause.
 
-    Without retries, one failed page would end the whole nightly read of the books. Raises stripe.StripeError.
+    Otherwise, a single failed page would end the whole nightly read of the books. Raises stripe.StripeError.
     """
     deadline = Deadline.after(PAGE_SECONDS)
     for pause in BOOKS_PAUSES:

@@ -1,8 +1,7 @@
-"""Reads the outcomes of a payment's authorization, capture and void from its PaymentIntent.
+"""Finds the outcomes of a payment's authorization, capture and void in its PaymentIntent.
 
-Stripe's documentation: "How PaymentIntents work". A PaymentIntent that was never confirmed holds no money,
-and its id is committed before the confirmation. An unknown outcome can therefore always be looked up by the
-id.
+Stripe's documentation: "How PaymentIntents work". A PaymentIntent holds money only after it was confirmed, and its id
+is committed before that. An unknown outcome can therefore always be looked up by the id.
 """
 
 from collections.abc import Callable
@@ -19,7 +18,7 @@ ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # an intent shows every ca
 
 
 def intent_outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
-    """Return the outcome of the operation of this kind, or a vouched NOT_FOUND if the intent shows none."""
+    """Return the outcome of the operation of this kind. If the intent does not show one, return a vouched NOT_FOUND."""
     return _READERS[Kind(kind)](intent)
 
 
@@ -43,9 +42,9 @@ def _authorization_outcome(intent: stripe.PaymentIntent) -> Outcome:
 
 
 def _challenge_outcome(intent: stripe.PaymentIntent) -> Outcome:
-    """Return NEEDS_ACTION with the address of the page where the payer confirms.
+    """Return NEEDS_ACTION with the address of the page on which the payer confirms.
 
-    A challenge that only a script can show counts as failed.
+    If the challenge can be shown only by a script, it counts as failed.
     """
     action = intent.next_action
     page = action.redirect_to_url.url if action and action.redirect_to_url else None
@@ -91,15 +90,15 @@ def _failure_outcome(intent: stripe.PaymentIntent, reason: str) -> Outcome:
 
 
 def _was_held(intent: stripe.PaymentIntent) -> bool:
-    """Return whether a cancelled intent held money before: it has a charge that was not declined."""
+    """Return whether a cancelled intent has held money, which is the case if it has a charge that was not declined."""
     return _last_charge(intent) is not None and intent.last_payment_error is None
 
 
 def _last_charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
-    """Return the last charge, or its id if the request did not ask for the whole charge, or None.
+    """Return the last charge, or None. If the request did not ask for the whole charge, return its id.
 
-    Events have the API version of the account or of the endpoint. Before version 2022-11-15, an intent lists
-    all its charges.
+    Events have the API version of the account or of the endpoint. In versions before 2022-11-15, an intent lists all
+    its charges.
     """
     if "latest_charge" in intent:
         return intent.latest_charge
@@ -114,7 +113,7 @@ def _charge_id(intent: stripe.PaymentIntent) -> str:
 
 
 def card_details(intent: stripe.PaymentIntent) -> Card | None:
-    """Return the details of the card, or None before there is a charge. A wallet might not give them all."""
+    """Return the details of the card, or None if there is no charge yet. With a wallet, some might be missing."""
     charge = _last_charge(intent)
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:

@@ -1,4 +1,4 @@
-"""Reads Stripe's books about one payment: its charge, refunds and disputes, each in its current state."""
+"""Reads Stripe's books about one payment: the current state of its charge, refunds and disputes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from payments.provider import (
 )
 from payments.providers.stripe import amounts, client, metadata, refunds
 
-# The statuses of the pinned API version.
+# The dispute statuses in the API version that we use.
 _STATUSES = {
     **dict.fromkeys(("warning_needs_response", "warning_under_review"), DisputeStatus.OPEN),
     **dict.fromkeys(("needs_response", "under_review"), DisputeStatus.OPEN),
@@ -27,17 +27,17 @@ _STATUSES = {
     "won": DisputeStatus.WON,
     "lost": DisputeStatus.LOST,
 }
-# With these statuses, a dispute ended without a decision. Its balance lines show who has the money.
+# If a dispute has one of these statuses, it has ended without a decision. Its balance lines show who has the money.
 _UNDECIDED_ENDS = ("warning_closed", "prevented")
 
 
 def read_books(payment: Payment) -> Books:
     """Return Stripe's books about a payment. Raises ProviderUnreachable.
 
-    The charge is read last, so that no refund or dispute is listed without its capture.
+    The charge is read last, so that a refund or dispute is never listed without its capture.
     """
     if not payment.provider_reference:
-        return Books()  # no call that moves money is sent before the PaymentIntent's id is committed
+        return Books()  # a call that moves money is sent only after the PaymentIntent's id is committed
     stripe_client = client.client_for(payment.provider_account, seconds=client.ASK_SECONDS)
     try:
         disputes = [_dispute_record(row) for row in _disputes_of(payment, stripe_client)]
@@ -70,7 +70,7 @@ def _capture_record(intent: stripe.PaymentIntent) -> CaptureRecord | None:
 
 
 def _refund_record(refund: stripe.Refund) -> RefundRecord:
-    """Return the record of a refund. An unknown status counts as pending."""
+    """Return the record of a refund. A refund with an unknown status counts as pending."""
     outcome = refunds.refund_outcome(refund)
     verdict = Verdict.PENDING if outcome.verdict == Verdict.UNKNOWN else outcome.verdict
     return RefundRecord(
@@ -105,7 +105,7 @@ def _dispute_record(dispute: stripe.Dispute) -> DisputeRecord:
 
 
 def _dispute_status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
-    """Return the status of a dispute, or None if this adapter does not know Stripe's status."""
+    """Return the status of a dispute, or None if this adapter does not know the status that Stripe reports."""
     if status not in _UNDECIDED_ENDS:
         return _STATUSES.get(status)
     balance = sum(-1 if line.is_back else 1 for line in lines)
@@ -113,9 +113,9 @@ def _dispute_status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus 
 
 
 def _dispute_lines(dispute: stripe.Dispute) -> list[DisputeLine]:
-    """Return the balance lines that moved the disputed money, oldest first, without fees.
+    """Return the balance lines that moved the disputed money, oldest first. Fees are excluded.
 
-    Lines of the same second are sorted so that a withdrawal comes before its reversal.
+    If lines have the same second, a withdrawal comes before its reversal.
     """
     moved = (row for row in dispute.balance_transactions if row.amount and row.reporting_category != "fee")
     ordered = sorted(moved, key=lambda row: (row.created, row.amount > 0, row.id))

@@ -1,6 +1,6 @@
-"""Reads Stripe's webhooks, which Stripe's library verifies.
+"""Reads Stripe's webhooks. Stripe's library verifies them.
 
-A webhook shows which payment must be read at Stripe.
+A webhook is used only to find the payment that must be read at Stripe.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from payments.provider import ForgedNotification, Notification
 from payments.providers.stripe import books, intents, metadata, refunds
 
 Kind = Operation.Kind
-# The kind of the last operation on a PaymentIntent, by the intent's status.
+# The last operation on a PaymentIntent, by the status of the intent.
 _LAST_KIND_BY_STATUS = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 
 def read_message(request: HttpRequest) -> Iterator[Notification]:
-    """Yield the notification of an event that is about one of our payments. Raises ForgedNotification."""
+    """Yield the notification in an event about one of our payments. Raises ForgedNotification."""
     event = _verified_event(request.body, request.headers.get("Stripe-Signature", ""))
     stripe_object: Any = event.data.object
     account = getattr(event, "account", None) or ""

@@ -1,4 +1,4 @@
-"""Checks whether Stripe is set up for payments, without changing anything there (rule provider.check)."""
+"""Checks whether Stripe is set up for payments. The check does not change anything there (rule provider.check)."""
 
 from collections.abc import Iterator
 
@@ -14,14 +14,14 @@ WALLETS = ("apple_pay", "google_pay", "link")
 
 
 def missing_parts() -> Iterator[str]:
-    """Yield a sentence, with the remedy, for each missing part of the setup. Raises ProviderUnreachable."""
+    """Yield, for each missing part of the setup, a sentence that includes the remedy. Raises ProviderUnreachable."""
     try:
         yield from _webhook_problems()
         for account in books.current_accounts() or [""]:
             yield from _account_problems(account)
             _client_of(account).v1.balance_transactions.list(
                 {"limit": 1}
-            )  # raises PermissionError if the key does not allow reading fees and payouts
+            )  # raises PermissionError if the key is not allowed to read fees and payouts
             yield from _wallet_problems(account)
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY. Copy it from Stripe's dashboard, Developers, API keys."
@@ -32,7 +32,7 @@ def missing_parts() -> Iterator[str]:
 
 
 def _webhook_problems() -> Iterator[str]:
-    """Yield a problem if the webhook endpoints with our address do not send all the events that we read."""
+    """Yield a problem if Stripe does not send all the events that we need to our address."""
     address = settings.BASE_URL + reverse("provider_notifications")
     endpoints = _client_of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
     ours = [row for row in endpoints if row.url == address and row.status == "enabled"]
@@ -57,7 +57,7 @@ def _account_problems(account: str) -> Iterator[str]:
 def _wallet_problems(account: str) -> Iterator[str]:
     """Yield the reasons why Stripe does not show wallets.
 
-    It shows them only on hosts that are registered. Cards work without registration.
+    Wallets are shown only on registered hosts. Cards work without registration.
     """
     host = origins.host_of(settings.CHECKOUT_PAGE_URL)
     of_account = f" of the account {account}" if account else ""

@@ -1,4 +1,4 @@
-"""Translates Stripe's decline codes into this service's reasons. Stripe's documentation: "Decline codes"."""
+"""Translates Stripe's decline codes into the reasons of this service. Stripe's documentation: "Decline codes"."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _REASON_BY_CODE = {
     "authentication_required": "challenge_failed",
     "payment_intent_authentication_failure": "challenge_failed",
 }
-# With these codes, the card might belong to someone else. Stripe forbids disclosing these reasons.
+# With these codes, the card might belong to a different person. Stripe forbids showing these reasons to the payer.
 _HIDDEN_CODES = frozenset(
     (
         *("fraudulent", "generic_decline", "highest_risk_level", "lost_card", "merchant_blacklist"),
@@ -30,5 +30,5 @@ def decline_reason(code: str, decline_code: str) -> str:
 
 
 def error_codes(error: Any) -> tuple[str, str]:
-    """Return the code and the bank's decline code of Stripe's error object, or "" for a missing one."""
+    """Return the code and the bank's decline code in Stripe's error object. A missing code is ""."""
     return (getattr(error, "code", None) or "", getattr(error, "decline_code", None) or "")

@@ -1,4 +1,4 @@
-"""Reads from Stripe the outcomes of our refunds. A refund names its operation in its metadata."""
+"""Finds the outcomes of our refunds at Stripe. The metadata of a refund contains the id of its operation."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ FAILED_VERDICTS = (Verdict.FAILED,)
 
 
 def refund_outcome(refund: stripe.Refund) -> Outcome:
-    """Return the outcome of a refund. Stripe's reason for a failed refund is returned unchanged."""
+    """Return the outcome of a refund. If it failed, Stripe's reason is returned unchanged."""
     verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
     reason = getattr(refund, "failure_reason", None) or "refused" if verdict == Verdict.FAILED else ""
     money = amounts.from_stripe_amount(refund.amount, refund.currency)
@@ -28,7 +28,7 @@ def refund_outcome(refund: stripe.Refund) -> Outcome:
 
 
 def look_up(operation: Operation, *, seconds: float) -> Outcome:
-    """Return the outcome of a refund, which is searched by its id or in the payment's list of refunds.
+    """Return the outcome of a refund. It is found by its id, or in the list of the payment's refunds.
 
     Raises stripe.StripeError.
     """
@@ -50,7 +50,7 @@ def list_refunds(payment: Payment, stripe_client: stripe.StripeClient) -> Iterat
 
 
 def _is_complete(listed: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
-    """Return whether the list is complete: its sum is the amount that the charge reports as refunded."""
+    """Return whether the list is complete, so that its sum is the refunded amount that the charge reports."""
     charge = client.intent_of(payment, seconds=seconds).latest_charge
     refunded = sum(
         refund.amount for refund in listed if refund_outcome(refund).verdict not in FAILED_VERDICTS

@@ -1,4 +1,4 @@
-"""Install what models cannot describe from `payments/providers/sandbox/sql`: tables that are not logged."""
+"""Run the SQL files in `payments/providers/sandbox/sql` for what models cannot describe: unlogged tables."""
 
 from pathlib import Path
 
