@@ -107,8 +107,8 @@ def expire_due(status: Status, limit: int) -> int:
         if not late:
             # Usually no deadline has passed, and no further query is needed.
             return 0
-        # An operation might have begun while the previous statement locked the rows, so that it was not found
-        # there.
+        # An operation might have begun while the previous statement locked the rows. That statement might have missed
+        # it.
         for operation in open_operations.query_open_operations(late):
             late.pop(operation.payment.subject, None)
         if late:

@@ -111,12 +111,12 @@ def split_by_item(
     lead: UUID | None = None,
     everyone_first: bool = False,
 ) -> None:
-    """Split the cost by the units of each order line. The lead bears all units that are not in an argument.
+    """Split the cost by the units of each order line. The lead bears the rest.
 
     `mates` contains, for each mate, the name and the number of units of each order line. `free` are the units that
-    mates can take through the group link. If a card cannot be charged for all free units together, the lead bears
-    them. `lead` and `everyone_first` are as in `split`. Raises ValueError, NotTheLead, NotPayable, TooLateToCollect,
-    OperationInProgress. Rules split.by_item, split.free_units.
+    mates can take through the group link. If the amount for all free units together cannot be charged to a card, the
+    lead bears them. `lead` and `everyone_first` are as in `split`. Raises ValueError, NotTheLead, NotPayable,
+    TooLateToCollect, OperationInProgress. Rules split.by_item, split.free_units.
     """
     with transaction.atomic(durable=True):
         checkout = _lock_changeable_by(lead, checkout_uuid)
@@ -136,7 +136,7 @@ def split_by_item(
 def amount_rule(checkout: Checkout) -> AmountRule:
     """Return the rule that a mate's amount must follow.
 
-    A mate can be asked to pay only an amount that a card can be charged. Rule split.minimum.
+    A mate can be asked to pay only an amount that can be charged to a card. Rule split.minimum.
     """
     return safe_answers.amount_rule(checkout.currency)
 
@@ -163,7 +163,7 @@ def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> Non
 def _write_shares(
     checkout: Checkout, shares: Sequence[Share], rule: AmountRule, everyone_first: bool
 ) -> None:
-    """Write the shares. Raises ValueError if a card cannot be charged one of the amounts. Rule split.minimum."""
+    """Write the shares. Raises ValueError if one of the amounts cannot be charged to a card. Rule split.minimum."""
     if not all(rule.allows(share.amount) for share in shares):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
     if everyone_first and not pledges.can_collect(checkout, checkout.locked_at):

@@ -18,8 +18,8 @@ from payments.models import Dispute
 def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
     """Extend the open links of an order by the length of the pause that has just ended.
 
-    If the links are still paused, their end does not change. The message that informs the lead that the links will
-    end is postponed by the same length. Must be called with the checkout locked.
+    If the links are still paused, their end does not change. The lead's message about the end of the links is
+    postponed by the same length. Must be called with the checkout locked.
     """
     if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.has_open_dispute(checkout.pk):
         return
@@ -31,7 +31,7 @@ def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
 
 
 def pause_began_at(checkout: Checkout, now: datetime) -> datetime:
-    """Return the time at which the pause that ends now began, or `now` if no pause ends now.
+    """Return the start of the pause that is ending now, or `now` if no pause is ending.
 
     A dispute can begin before a refund or another dispute has ended, so pauses that overlap count as one pause. Must
     be called when the links are no longer paused.

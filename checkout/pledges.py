@@ -16,7 +16,7 @@ from payments import open_operations, operator_stops, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment
 
-# The lead can choose that everyone pledges first only while at least this much time is left.
+# While at least this much time is left, the lead can choose that everyone pledges first.
 MIN_TIME_LEFT = timedelta(minutes=10)
 # Decline reasons for a hold that is released because its pledge has ended.
 NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD = "pledge_ended", "withdrawn", "same_card", "another_card"

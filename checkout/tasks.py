@@ -45,8 +45,8 @@ MIN_PAUSE = 0.05  # seconds between two batches, if holds end at almost the same
 def expire_due() -> None:
     """End the checkouts whose deadline has passed: held ones lapse, and unpaid ones expire.
 
-    The task first ends checkouts in batches. It then ends checkouts whose bank has not answered one by one. If a
-    batch failed, it ends all checkouts one by one. After that, it waits for each hold that ends within this tick.
+    The task first ends checkouts in batches. It then ends, one by one, the checkouts whose bank has not answered. If
+    a batch failed, it ends all checkouts one by one. After that, it waits for each hold that ends within this tick.
     Without this wait, such a hold would end up to a second late. The task also ends the pledges of stopped merchants.
     Rules lapse.void, expiry.end, pledge.ends.
     """

@@ -31,7 +31,7 @@ from payments.models import (
 )
 from payments.money_columns import MoneyAdmin
 
-# The purpose of each kind of operation on a payment. The label of the column's choice is the same for all kinds.
+# What each kind of operation on a payment is for. The label of the column's choice is the same for all kinds.
 PURPOSES: Mapping[str, str] = {
     Operation.Kind.AUTHORIZE: "To hold the amount on the card",
     Operation.Kind.CAPTURE: "To charge the card",
@@ -247,7 +247,7 @@ class DatabaseMarkAdmin(ReadOnlyAdmin):
 
 @admin.register(FormerAccount)
 class FormerAccountAdmin(ReadOnlyAdmin):
-    """Admin pages for the accounts at the provider that contain earlier payments to merchants."""
+    """Admin pages for former accounts of merchants at the provider. Earlier payments are still in these accounts."""
 
     is_small = True
     list_display = ("merchant", "provider_account")

@@ -72,7 +72,7 @@ def make_due_by(operation: Operation, moment: datetime) -> None:
 
 
 def oldest_due_at(now: datetime) -> datetime | None:
-    """Return the due time of the operation that has been due for the longest time, or None if none is due.
+    """Return the due time of the operation that has been due for the longest time, or None.
 
     The pump cannot process a planned operation that waits for another operation on the same payment. Such operations
     are excluded.

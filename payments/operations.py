@@ -100,9 +100,9 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
     """Call the provider with the operation's id as key. Return UNKNOWN if the call fails or is not sent.
 
-    Must be called with no transaction open. The caller must set `deadline` to at most PATIENCE seconds ahead before
-    it begins or claims the operation. The call is not sent after the deadline, after the end of the lease, or with a
-    key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
+    Must be called with no transaction open. Before the caller begins or claims the operation, it must set `deadline`,
+    which can be at most PATIENCE seconds later. The call is not sent after the deadline, after the end of the lease,
+    or with a key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
     """
     wait = deadline.remaining(CALL_SECONDS[operation.kind])
     if wait <= 0 or not _record_sending(operation):

@@ -1,4 +1,4 @@
-"""Stops of new business by operators. Each process caches them for at most four seconds.
+"""Operators' stops of new business. Each process caches them for at most four seconds.
 
 Rule operator.stop.
 """

@@ -85,7 +85,7 @@ def _insert_operations(
 
 
 def longest_key_use() -> timedelta:
-    """Return how long after its first use a key can be used again.
+    """Return for how long a key can be used again, counted from its first use.
 
     After this time, the provider might no longer recognize the key.
     """

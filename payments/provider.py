@@ -69,7 +69,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class AmountRule:
-    """The amounts that a card can be charged, in minor units: multiples of `step` from the minimum to the maximum."""
+    """The amounts that can be charged to a card, in minor units.
+
+    These are the multiples of `step` from the minimum to the maximum.
+    """
 
     minimum: int = 1
     step: int = 1
@@ -80,7 +83,7 @@ class AmountRule:
         return f"{self.minimum} to {self.maximum}{of_step}"
 
     def allows(self, amount: int) -> bool:
-        """Return whether a card can be charged this amount."""
+        """Return whether this amount can be charged to a card."""
         return self.minimum <= amount <= self.maximum and amount % self.step == 0
 
 
@@ -304,7 +307,7 @@ class Provider(Protocol):
         """Return the origins, in addition to our own, that may use the Payment Request API on our pages."""
 
     def amount_rule(self, currency: str) -> AmountRule:
-        """Return the amounts that a card can be charged in this currency, without calling the provider."""
+        """Return the amounts that can be charged to a card in this currency, without calling the provider."""
 
     def open_card_form(self, form: CardForm) -> str | CardPage:
         """Return the page on which the payer enters the card, or its address.

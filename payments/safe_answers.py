@@ -193,7 +193,7 @@ def safe_payment_ids(payment_ids: Iterable[object]) -> Iterator[UUID]:
 
 
 def amount_rule(currency: str) -> AmountRule:
-    """Return the amounts that a card can be charged in this currency.
+    """Return the amounts that can be charged to a card in this currency.
 
     The minimum and the maximum are multiples of the step, and they are within the service's own limits.
     """

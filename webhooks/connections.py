@@ -20,8 +20,8 @@ from aiohttp.streams import StreamReader
 ANSWER_BYTES = 16 * 1024
 # If a reused connection ends sooner than this after a request, it is assumed to have ended before the request.
 STALE_SECONDS = 0.5
-# A connection is closed when it reaches the first age (rule target.each_connection), or when it has been idle for the
-# second time.
+# A connection is closed KEPT_SECONDS after it was opened (rule target.each_connection), or after it was idle for
+# IDLE_SECONDS.
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0
 MAX_OPEN = 4096
 BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")

@@ -78,7 +78,7 @@ class Endpoint(models.Model):
 
 
 class SigningSecret(models.Model):
-    """A secret with which a subscription's deliveries are signed until `expires_at`. If that is null, it has no end."""
+    """A secret that signs a subscription's deliveries until `expires_at`. If `expires_at` is null, there is no end."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="secrets")

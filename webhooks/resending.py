@@ -138,7 +138,7 @@ def resend_parked(
     cause: Cause,
     although_over: bool = False,
 ) -> ResendResult:
-    """Send the deliveries again that were parked from `since` to `until` and are not closed, at most 10,000.
+    """Send again the deliveries that were parked from `since` to `until` and are not closed, at most 10,000.
 
     Raises SubscriptionNotFound.
     """

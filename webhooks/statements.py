@@ -38,14 +38,14 @@ endpoints AS (
     CROSS JOIN clock LEFT JOIN busy USING (subscription_id) LEFT JOIN webhooks_endpoint USING (subscription_id)
 )"""
 
-# A claim is two statements in one transaction. LOCK_ENDPOINTS locks endpoints with due deliveries, at most as
-# many as there are slots. It leaves out endpoints that another process has locked, so claims never wait for
-# each other. CLAIM sees everything that was committed before these locks were held. Its counts for these
-# endpoints are therefore exact.
+# A claim consists of two statements in one transaction. LOCK_ENDPOINTS locks endpoints with due deliveries, but not
+# more endpoints than there are slots. It skips endpoints that another process has locked, so claims never wait for
+# each other. CLAIM sees everything that was committed before these locks were taken, so its counts for these
+# endpoints are exact.
 #
-# The clock is read once, so that PostgreSQL can use an index for comparisons with `now`. `waiting` reads one
-# endpoint after the other from an index. For each endpoint, only as many rows are read as can be sent to it,
-# so a backlog adds no cost.
+# The clock is read only once, so that PostgreSQL can use an index for comparisons with `now`. `waiting` reads one
+# endpoint after another from an index. For each endpoint, it reads only as many rows as can be sent to it, so a
+# backlog does not cost more.
 LOCK_ENDPOINTS = f"""
 WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 waiting AS (

@@ -243,7 +243,7 @@ class CustomerIn(fields.Body):
 
 
 class CheckoutIn(fields.Body):
-    """Request to create a checkout (rules create.*). Its context holds the `merchant`."""
+    """Request to create a checkout (rules create.*). The serializer's context must contain the `merchant`."""
 
     merchant_order_id = fields.Text(help_text="Your own reference for the order. It need not be unique.")
     total_amount = fields.MinorUnits(
@@ -309,7 +309,7 @@ class CheckoutIn(fields.Body):
     validate_cancel_url = validate_return_url
 
     def validate(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Return the order. Raises ValidationError if a card cannot be charged the order's total."""
+        """Return the order. Raises ValidationError if the order's total cannot be charged to a card."""
         rule, total = safe_answers.amount_rule(order["currency"]), order["total_amount"]
         if not rule.allows(total):
             reason = f"Must be {rule}. Cards cannot be charged other amounts in {order['currency']}."

@@ -1,7 +1,6 @@
-"""The reads of watched orders that are written to the request log for the checklist (rule trial.reads).
+"""Request log rows about reads of watched orders. The integration checklist uses them (rule trial.reads).
 
-The checklist of the integration uses these rows. Only the sandbox writes them. In production no order is
-watched, so a read never has to write a row.
+Only the sandbox writes such rows. In production no order is watched, so a read never has to write a row.
 """
 
 from collections.abc import Sequence

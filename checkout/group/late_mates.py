@@ -19,7 +19,7 @@ from payments import operator_stops
 
 
 class AmountNotAllowed(ValueError):
-    """A card cannot be charged the amount, or the amount is larger than the lead's own part."""
+    """The amount cannot be charged to a card, or it is larger than the lead's own part."""
 
 
 def own_part(checkout: Checkout, shares: Sequence[PaymentRequest]) -> int:

@@ -28,7 +28,7 @@ class NoPlaceLeft(Exception):
 
 
 class TooSmall(ValueError):
-    """A card cannot be charged for these units, because their amount is too small by `missing` minor units."""
+    """The amount for these units cannot be charged to a card, because it is `missing` minor units too small."""
 
     def __init__(self, missing: int) -> None:
         super().__init__(f"{missing} more is needed.")
@@ -50,7 +50,7 @@ def take_units(
     name: str,
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentRequest:
-    """Create a share of the given number of units of each order line, and reserve it for a browser for three minutes.
+    """Create a share with the given units of each order line. Reserve it for a browser for three minutes.
 
     `claim` is the digest of the browser. If the browser has claimed another share, that share is released first.
     `name` is the person's name. `admit` is called as in `share_claims.claim_share`. Raises ShareNotOpen if no one can
@@ -96,11 +96,11 @@ def _remaining_units(free: Sequence[PaymentRequest], units: Sequence[int]) -> li
 def _divide(
     checkout: Checkout, free: Sequence[PaymentRequest], units: Sequence[int], remaining: Sequence[int]
 ) -> PaymentRequest:
-    """Divide the free shares into one share of `units` and one share of the remaining units. Return the former.
+    """Divide the free shares into one with `units` and one with the remaining units. Return the one with `units`.
 
     The first free share keeps its link and gets the remaining units. The lead might have a page about this share
-    open, and this page must never show a mate's share. If a card cannot be charged for the remaining units, the lead
-    bears them. Both links end when the last link of the free shares ends.
+    open, and this page must never show a mate's share. If the amount for the remaining units cannot be charged to a
+    card, the lead bears them. Both links end when the last link of the free shares ends.
     """
     rule, now = mate_shares.amount_rule(checkout), checkout.locked_at
     amount = item_amounts.cost_of(checkout.bill, units, step=rule.step).amount

@@ -14,7 +14,7 @@ from checkout.models.orders import Checkout
 from checkout.models.shares import PaymentRequest
 from config.lib.database import queries
 
-A_DAY = timedelta(days=1)  # how long before the pay links end the lead gets a message
+A_DAY = timedelta(days=1)  # the lead gets a message this long before the pay links end
 
 
 class LeadNotification(models.Model):

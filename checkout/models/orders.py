@@ -28,7 +28,7 @@ from payments.models import Merchant, Payment
 
 
 class ColumnValue(NamedTuple):
-    """A placeholder for a column, used when several checkouts are written. Each checkout uses its own value."""
+    """A placeholder for the value of a column. When several checkouts are written, each one uses its own value."""
 
     column: str
 

@@ -15,7 +15,7 @@ from payments.models import Operation
 
 
 def look_up_now(operation_uuid: UUID) -> Operation:
-    """Find out and record the outcome of an operation whose outcome is unknown; return the operation.
+    """Find out and record the unknown outcome of an operation; return the operation.
 
     Raises NotAllowed if the outcome is already known, or if another process is handling the operation now. Raises
     Operation.DoesNotExist. In a restored database, raises restore_guard.ServiceClosed before the provider is called,

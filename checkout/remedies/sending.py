@@ -76,7 +76,7 @@ def _check_allowed(operation: Operation) -> None:
 
 
 def _plan_refund(due: AmountDue, cause: Cause, now: datetime) -> None:
-    """Plan a refund of the amount owed that is due now, and withdraw the attempts that were planned for later."""
+    """Plan an immediate refund of the amount owed, and withdraw the attempts that were planned for later."""
     due.withdraw_planned(now)
     details = OperationDetails(
         due.amount,

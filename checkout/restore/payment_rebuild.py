@@ -1,4 +1,4 @@
-"""Writes payments again that a restore has lost, with the ids that the provider has stored.
+"""Writes lost payments again after a restore, with the ids that the provider has stored.
 
 Later, `sync` records the movements of their money.
 """

@@ -49,7 +49,7 @@ class Repair:
 
 
 def repair(since: datetime, write_line: Callable[[str], None] = lambda _: None) -> Repair:
-    """Record again what the provider has moved after `since` and our database lacks. Then open the service.
+    """Record the money that the provider has moved after `since` and that our database lacks. Open the service.
 
     The repair has several rounds, because a round can need rows that the previous round has written. After each
     round, `write_line` is called with a line about the progress. A payment for an unknown order is only reported.

@@ -45,7 +45,7 @@ class Part:
     returned: int = 0
     settled: int = 0  # settled outside the service, and not refunded to the card
     settled_after_return: int = 0  # the part of `settled` that replaces a returned refund
-    # Attempts that were returned, and attempts that an operator had booked as settled outside before reversing the
+    # Attempts that were returned, and attempts that were booked as settled outside until an operator reversed the
     # booking.
     returned_uuids: set[UUID] = field(default_factory=set)
     reversed_amount: int = 0  # settled outside, but an operator reversed the booking
@@ -145,7 +145,7 @@ class Accounts:
     def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
         """Return the amount of a share that closings cover. The lead is not owed this amount.
 
-        With `payment_uuid`, only closings are counted that were made because the card of this payment got money back.
+        With `payment_uuid`, only the closings for money that this payment's card got back are counted.
         """
         return sum(
             row.amount

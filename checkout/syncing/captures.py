@@ -87,7 +87,7 @@ def _make_payment_current(reading: Reading) -> None:
 
 
 def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
-    """Write an operation of ours again that a restore has lost, and return it."""
+    """Write one of our operations again, because a restore has lost it. Return the operation."""
     payment = reading.payment
     operation = Operation(
         payment=payment,

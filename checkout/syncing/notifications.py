@@ -60,7 +60,7 @@ def _refuse_notification(kind: DiscrepancyKind, words: str) -> HttpResponse:
 
 
 def handle_notification(notification: Notification) -> None:
-    """Make the operation due now that a notification is about, or open an inquiry about its payment.
+    """Make the operation in a notification due now, or open an inquiry about its payment.
 
     If the result is already recorded, the notification is ignored. An unknown payment is reported.
     """

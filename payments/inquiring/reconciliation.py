@@ -67,7 +67,7 @@ def time_since_last_run(now: datetime) -> timedelta:
 
 
 def _locally_changed_payments(since: datetime) -> list[UUID]:
-    """Return the payments that have had a new movement or the end of an operation since `since`."""
+    """Return the payments for which a movement was recorded, or an operation ended, since `since`."""
     recorded = Q(movements__recorded_at__gte=since)
     ended = Q(operations__ended_at__gte=since)
     return list(Payment.objects.filter(recorded | ended).order_by().values_list("pk", flat=True).distinct())

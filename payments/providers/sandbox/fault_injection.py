@@ -18,7 +18,7 @@ from payments.providers.sandbox.models import BrokenKey, Call, Charge, Fault
 from payments.providers.sandbox.settling import Delay
 
 Mode = Fault.Mode
-LATE = timedelta(seconds=5)  # how far books that are out of date lag behind
+LATE = timedelta(seconds=5)  # how far the books lag behind, if a fault makes them out of date
 SILENCE = timedelta(seconds=2)  # how long the bank does not answer after the answer to a capture was lost
 MODES_BEFORE_ACTION = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 MODES_AFTER_ACTION = {
