@@ -155,9 +155,8 @@ def _set_up_proof() -> None:
 def _breaches_of(these: list[UUID]) -> list[Breach]:
     """Return the breaches for these checkouts. Their ids must be sorted.
 
-    Checkouts that changed recently usually have ids next to each other. The whole range between these ids is then
-    queried, because this costs a third of a query for single ids. It is done if the range contains fewer than twice
-    as many checkouts.
+    Checkouts that changed recently usually have ids next to each other. If the range between these ids contains fewer
+    than twice as many checkouts, it is queried as a whole. This costs a third of a query for single ids.
     """
     span = IdRange(these[0], these[-1])
     with transaction.atomic(durable=True):
