@@ -1,4 +1,4 @@
-"""Admin of the hosted page's models, without codes, e-mail addresses and whole phone numbers."""
+"""Admin pages of the hosted page's models. They never show codes, e-mail addresses or whole phone numbers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -68,14 +68,14 @@ class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest", "site_digest")
 
     def get_fields(self, request: HttpRequest, obj: SmsMessage | None = None) -> Any:
-        """Return the fields. Without a carrier, no text was sent, so there are no times of its sending."""
+        """Return the fields, without the sending times if no carrier was set up, because no text was then sent."""
         fields = super().get_fields(request, obj)
         has_carrier = obj is None or message_states.state_of(obj) != MessageState.NO_CARRIER
         return [field for field in fields if has_carrier or columns.column_name(field) not in SENDING]
 
     @admin.display(description="state")
     def state(self, row: SmsMessage) -> str:
-        """Return what the service knows from the carrier, with the time at which the carrier took the message."""
+        """Return the state of the message, with the time at which the carrier accepted it."""
         state = message_states.state_of(row)
         at = f" at {row.sent_at:%H:%M:%S}" if state == MessageState.HANDED_OVER and row.sent_at else ""
         return f"{state.label}{at}"

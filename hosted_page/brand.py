@@ -1,7 +1,7 @@
-"""The merchant's style sheet: design tokens, brand colour, and colours derived from the brand colour.
+"""The merchant's style sheet: design tokens, the brand colour, and the colours derived from it.
 
-The derived colours have the same values that tokens.css calculates. They are written as hex, for browsers
-that cannot calculate colours in CSS.
+The derived colours have the same values that tokens.css calculates. They are written as hex values, for
+browsers that cannot calculate colours in CSS.
 """
 
 import re
@@ -10,9 +10,9 @@ from hashlib import sha256
 
 from django.conf import settings
 
-# The tokens and the merchant's colour are in one style sheet. With a second sheet, a payer with bad reception
-# would wait for another request before the page is painted.
-# Comments and spaces that browsers do not need are removed, because a proxy might not compress the sheet.
+# The tokens and the merchant's colour are in one style sheet. With a second sheet, a payer with a bad
+# connection would wait for another request before the page appears.
+# Comments and unneeded spaces are removed, because a proxy might not compress the sheet.
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
 _SPACED = re.compile(r" ?([{};,]) ?")
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
@@ -90,10 +90,9 @@ def is_faint(brand: str) -> bool:
 
 
 def _make_readable(rgb: Triple) -> Triple:
-    """Return a linear RGB colour on which white or black text is readable.
+    """Return the linear RGB colour, darkened if neither white nor black text is readable on it.
 
-    A colour with a luminance between 0.178 and 0.26 is darkened, because neither white nor black text is
-    readable on it.
+    This is the case if its luminance is between 0.178 and 0.26.
     """
     luminance = _luminance_of(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0

@@ -1,4 +1,5 @@
-"""The notices for a mate and the lead after a pledge has ended: the reason, and that the hold is released.
+"""The notices for a mate and the lead after a pledge has ended. They give the reason, and say that the hold is
+released.
 
 Rules pledge.ends, pledge.withdraw, pledge.captured, pledge.split_changes.
 """
@@ -20,11 +21,13 @@ from hosted_page.payment_target import lead_name
 from payments import money
 from payments.models import Payment
 
-CHANGED = "changed"  # query parameter of the lead's page after a new split has ended pledges
+CHANGED = "changed"  # query parameter of the lead's page, set after a new split has ended pledges
 
 
 def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[str, str]:
-    """Return the title and the words of the notice for the mate whose `hold` for a share has ended."""
+    """Return the title and the words of the notice for a mate whose hold has ended. `hold` is the hold for the
+    share.
+    """
     if hold.decline_reason == pledges.NOT_TAKEN:
         return words_of_failure(checkout, hold, advice=_("Try again, or use another card."))
     released = _("You have not been charged. The hold of {amount} on your card is released.").format(
@@ -48,7 +51,7 @@ def _stop_sentence(checkout: Checkout) -> str:
 
 
 def words_of_failure(checkout: Checkout, hold: Payment, *, advice: str) -> dict[str, str]:
-    """Return the title and the words of the notice for the mate whose `hold` could not be captured."""
+    """Return the title and the words of the notice for a mate whose `hold` could not be captured."""
     reason = _("Your share of {amount} could not be taken from {card}, and the hold is released.").format(
         amount=money.display_for_payer(hold.amount, checkout.currency),
         card=summary.card_in_words(hold, is_owner=True),
@@ -57,7 +60,7 @@ def words_of_failure(checkout: Checkout, hold: Payment, *, advice: str) -> dict[
 
 
 def _words_of_lead(checkout: Checkout, share: PaymentRequest, hold: Payment, released: str) -> dict[str, str]:
-    """Return the title and the words of the notice if the lead, or an operator's stop, ended the pledge."""
+    """Return the title and the words of the notice for a pledge that was ended by the lead or by an operator's stop."""
     held_amount, share_amount = (
         money.display_for_payer(amount, checkout.currency) for amount in (hold.amount, share.amount)
     )
@@ -88,9 +91,9 @@ def _was_not_taken(share: PaymentRequest, hold: Payment) -> bool:
 
 
 def shares_without_hold(checkout: Checkout, since: datetime | None = None) -> list[PaymentRequest]:
-    """Return the shares whose pledges the last change of the split ended, except those of mates who are in again.
+    """Return the shares whose pledges were ended by the last change to the split.
 
-    The list is empty if the change was before `since`.
+    Shares of mates who have pledged again are left out. If the change was before `since`, the list is empty.
     """
     shares = list(PaymentRequest.every.filter(checkout=checkout, mate__isnull=False).order_by("position"))
     holds = Payment.objects.filter(subject__in=[share.pk for share in shares]).order_by("created_at")
@@ -113,10 +116,11 @@ def _is_ended_by_split(share: PaymentRequest, hold: Payment) -> bool:
 
 
 def notice_for_lead(checkout: Checkout, *, has_link: bool = True) -> dict[str, str] | None:
-    """Return the notice for a lead whose new split has ended pledges, None if all these mates are in again.
+    """Return the notice for a lead whose new split has ended pledges.
 
-    It says which holds are released, and whether the mates can take a share of the new split. If the page has
-    the link (`has_link`), it asks the lead to send the link again.
+    Return None if all these mates have pledged again. The notice says which holds are released, and whether
+    the mates can take a share of the new split. If the page shows the link (`has_link`), the notice asks the
+    lead to send it again.
     """
     shares = shares_without_hold(checkout)
     open_shares = checkout.payment_requests.filter(status=ShareStatus.OPEN)
@@ -132,7 +136,7 @@ def notice_for_lead(checkout: Checkout, *, has_link: bool = True) -> dict[str, s
 
 
 def notice_of_stop(checkout: Checkout, shares: Sequence[PaymentRequest]) -> dict[str, str] | None:
-    """Return the notice for a lead whose mates' pledges ended with a stop of the shop, None if there is none."""
+    """Return the notice for a lead whose mates' pledges were ended by a stop of the shop, None if none were ended."""
     tried = {share.pk: share for share in shares if share.status == ShareStatus.OPEN and share.mate_id}
     ended = [
         tried[hold.subject] for hold in _last_payments(tried) if hold.decline_reason == pledges.SHOP_STOPPED
@@ -144,7 +148,6 @@ def notice_of_stop(checkout: Checkout, shares: Sequence[PaymentRequest]) -> dict
 
 
 def _last_payments(shares: Collection[UUID]) -> list[Payment]:
-    """Return the last payment for each of these shares."""
     if not shares:
         return []
     return list(
@@ -153,7 +156,7 @@ def _last_payments(shares: Collection[UUID]) -> list[Payment]:
 
 
 def _asked_again_sentence(shares: Sequence[PaymentRequest]) -> str:
-    """Return the sentence about mates who can take a share of the new split, "" if there are none."""
+    """Return the sentence about mates who can take a share of the new split, "" if there are no such mates."""
     if not shares:
         return ""
     words = ngettext(
@@ -165,7 +168,7 @@ def _asked_again_sentence(shares: Sequence[PaymentRequest]) -> str:
 
 
 def _released_sentence(shares: Sequence[PaymentRequest]) -> str:
-    """Return the sentence about mates who cannot take a share of the new split, "" if there are none."""
+    """Return the sentence about mates who cannot take a share of the new split, "" if there are no such mates."""
     if not shares:
         return ""
     words = ngettext(

@@ -1,7 +1,7 @@
 """The payer's language (rules page.language, prefill.language).
 
-It is the language that the payer chose at the foot of a page, otherwise the language that the merchant sent,
-otherwise the browser's.
+It is the language that the payer chose in the footer of a page. Without a choice, it is the language that the
+merchant sent, otherwise the browser's.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,8 @@ class LanguageMiddleware:
 def prefer_locale(request: HttpRequest, locale: str) -> None:
     """Use the language of a locale for this request.
 
-    The language does not change if the payer has chosen one, or if the service does not support the locale's.
+    If the payer has chosen a language, or if the service does not support the locale's language, the language
+    stays the same.
     """
     if locale and not _supported_language(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
         translation.activate(

@@ -1,4 +1,4 @@
-"""The end of an order's pay links, and the length of their last day, on which mates can be reminded.
+"""The time when an order's pay links end, and the length of their last day. On that day, mates can be reminded.
 
 Rule share.last_day.
 """
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus
 
-ID = "last-day"  # anchor on the lead's page, which a text message links to
+ID = "last-day"  # anchor on the lead's page; a text message links to it
 LAST_DAY = timedelta(days=1)
 
 

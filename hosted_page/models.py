@@ -1,4 +1,4 @@
-"""The models of the hosted page: sign-in codes, sign-ins, SMS messages, card tries, CSP reports, opt-ins."""
+"""The models of the hosted page: sign-in codes, sign-ins, SMS messages, entered cards, CSP reports, opt-ins."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -16,7 +16,9 @@ _COUNTED = models.Q(is_counted=True)
 
 
 class SignInCode(models.Model):
-    """A code sent to a phone, for one checkout or share and one browser. Only its keyed hash is stored."""
+    """A code sent to a phone, valid for one checkout or share in one browser. Only the keyed hash of the code is
+    stored.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -27,7 +29,7 @@ class SignInCode(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
-    read_at: datetime  # `codes.waiting_code` sets this attribute and the next
+    read_at: datetime  # `codes.waiting_code` sets this attribute and the next one
     is_lost: bool
 
     class Meta:
@@ -38,7 +40,7 @@ class SignInCode(models.Model):
 
 
 class PayerSignIn(models.Model):
-    """A person's sign-in to one checkout or share in one browser. A signed cookie has this row's id."""
+    """A person's sign-in to one checkout or share in one browser. A signed cookie contains the id of this row."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -74,11 +76,11 @@ class KnownBrowser(models.Model):
 
 
 class SmsMessage(models.Model):
-    """An SMS message: waiting to be sent, or ended.
+    """An SMS message that waits to be sent, or has ended.
 
     A message ends when it is sent, refused or out of date. Its number and its text are then deleted. The
-    other fields are kept, because the limits count them. A message that carries a sign-in code has the id
-    of this code. A message to a lead has the id of its notification (LeadNotification).
+    other fields are kept, because the limits count them. A message with a sign-in code has the id of this
+    code. A message to a lead has the id of its notification (LeadNotification).
     """
 
     class Kind(models.TextChoices):
@@ -131,7 +133,8 @@ class SmsMessage(models.Model):
     refusal = models.CharField(
         max_length=32, blank=True, help_text="Why the carrier did not accept or deliver it."
     )
-    # Only a new message has this attribute. It maps each counted field to its digests, one for each key.
+    # Only a new message has this attribute. It maps each counted field to its digests, with one digest per
+    # key.
     alike: dict[str, list[str]]
 
     class Meta:
@@ -143,8 +146,8 @@ class SmsMessage(models.Model):
             models.Index("range_digest", "created_at", name="sms_range", condition=_COUNTED),
             models.Index("created_at", name="sms_counted", condition=_COUNTED),
             models.Index(fields=["checkout_uuid"]),
-            # The query that claims a message uses this index too. A claim changes `due_at`. If `due_at` were
-            # indexed, each claim would add an entry to every index of the table.
+            # The query that claims a message uses this index too. Each claim changes `due_at`. If `due_at`
+            # were indexed, each claim would therefore add an entry to every index of the table.
             models.Index("ends_at", name="sms_open", condition=models.Q(ended_at=None)),
         ]
 
@@ -177,7 +180,7 @@ class SmsDay(models.Model):
 
 
 class SmsStop(models.Model):
-    """A number that has stopped all texts except codes. Only its digest is stored. Rule sms.stop."""
+    """A number whose owner has stopped all texts except codes. Only the number's digest is stored. Rule sms.stop."""
 
     number = models.CharField(
         primary_key=True, max_length=30, help_text="The first half of the digest of the phone number."
@@ -200,7 +203,7 @@ class SmsStop(models.Model):
 
 
 class CardTry(models.Model):
-    """A card entered on the hosted page.
+    """A card that was entered on the hosted page.
 
     It counts towards the limits on declined cards until the service knows that the bank did not refuse it.
     """
@@ -229,7 +232,7 @@ class CardTry(models.Model):
 
 
 class ShareTake(models.Model):
-    """A share taken through a group link. It counts against the limit of its network (rule group.takes)."""
+    """A share taken through a group link. It counts towards the limit for its network (rule group.takes)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     address_digest = models.CharField(max_length=64)
@@ -247,7 +250,7 @@ class ShareTake(models.Model):
 
 
 class CspReport(models.Model):
-    """The number of times that browsers reported the same violation of the CSP on one kind of page.
+    """How often browsers reported the same CSP violation on one kind of page.
 
     Rule card_page.reports.
     """
@@ -271,7 +274,7 @@ class CspReport(models.Model):
 
 
 class OptInText(models.Model):
-    """A version of a merchant's opt-in text, as shown. Append-only: a new text gets a new version."""
+    """A version of a merchant's opt-in text, as payers see it. Append-only: a new text gets a new version."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -294,7 +297,7 @@ class OptInText(models.Model):
 
 
 class OptIn(models.Model):
-    """A person's opt-in, with the place and the text of the box. Append-only.
+    """A person's opt-in, with the text of the box and where it was shown. Append-only.
 
     The e-mail address of a person's newest opt-in is the current one.
     """

@@ -1,8 +1,8 @@
 """The payer's cookies: the sign-in to a checkout or share, and the browser's random name.
 
 A sign-in is a database row, and a signed cookie contains its id. When the payer signs out, the row is
-deleted, and every copy of the cookie becomes invalid. The cookie needs a signature with SECRET_KEY, so that a
-copy of the database is not enough to sign in. Rule sign_in.session.
+deleted, so every copy of the cookie becomes invalid. The cookie is signed with SECRET_KEY, so a copy of the
+database is not enough to sign in. Rule sign_in.session.
 """
 
 import re
@@ -25,14 +25,14 @@ from hosted_page.models import PayerSignIn
 
 LIFE = 15 * 60  # seconds from the last signature of the cookie until the sign-in ends
 LONGEST = 2 * 60 * 60  # seconds from the beginning of the sign-in until it ends at the latest
-# Seconds from the last signature of the cookie until it expires. Before that, pages can say that the sign-in
+# Seconds from the last signature of the cookie until it expires. Until then, pages can say that the sign-in
 # has ended (rule sign_in.said).
 NOTICE_SECONDS = 60 * 60
-RETENTION = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and NOTICE_SECONDS together
-SIGN_INS = 5  # sign-ins without a code, per person and checkout or share; older ones are deleted
+RETENTION = timedelta(hours=4)  # how long a row is kept; must exceed LONGEST and NOTICE_SECONDS together
+SIGN_INS = 5  # maximum sign-ins without a code, per person and checkout or share; older ones are deleted
 BROWSER, SHOWN_CODE = "browser", "code"
-# The format of the names that token_urlsafe(16) makes. A forged name might have characters that are invalid in
-# a header, so names in any other format are ignored.
+# The format of the names that token_urlsafe(16) makes. Names in any other format are ignored, because a
+# forged name might have characters that are invalid in a header.
 _NAME = re.compile(r"[A-Za-z0-9_-]{22}")
 _SUBJECT = re.compile(r"[0-9a-f]{32}")
 SALT = "payer sign-in"
@@ -48,7 +48,7 @@ def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
 
 
 def is_proven(request: HttpRequest, subject: UUID) -> bool:
-    """Return whether the signed-in person entered a code in this visit, instead of being remembered."""
+    """Return whether the signed-in person entered a code during this visit, and was not only remembered."""
     sign_in = _valid_sign_in(request, subject)
     return sign_in is not None and sign_in.row.is_proven
 
@@ -56,7 +56,7 @@ def is_proven(request: HttpRequest, subject: UUID) -> bool:
 def timed_out_customer(request: HttpRequest, subject: UUID) -> UUID | None:
     """Return the id of the person whose sign-in here has reached its time limit.
 
-    Return None if the sign-in is valid, if it ended in any other way, or if it ended too long ago.
+    Return None if the sign-in is still valid, if it ended for another reason, or if it ended too long ago.
     """
     sign_in = _find_sign_in(request, subject)
     return sign_in.row.customer_uuid if sign_in and not sign_in.is_valid() else None
@@ -65,16 +65,16 @@ def timed_out_customer(request: HttpRequest, subject: UUID) -> UUID | None:
 def has_reached_maximum(request: HttpRequest, subject: UUID) -> bool:
     """Return whether this sign-in ends, or has ended, because of the two-hour limit.
 
-    If not, it ends because the person did nothing for 15 minutes.
+    If not, it ends because the person is inactive for 15 minutes.
     """
     sign_in = _find_sign_in(request, subject)
     return sign_in is not None and sign_in.longest_until < sign_in.signed_at + LIFE
 
 
 def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False) -> int:
-    """Return for how many seconds the sign-in in this browser remains valid, 0 if it is not valid.
+    """Return how many seconds the sign-in in this browser remains valid, 0 if it is not valid.
 
-    With `prolonged`, return the seconds that would be left if the sign-in were extended now.
+    With `prolonged`, return the seconds that would remain if the sign-in were extended now.
     """
     sign_in = _valid_sign_in(request, subject)
     return max(0, round(sign_in.ends_at(prolonged=prolonged) - time.time())) if sign_in else 0
@@ -83,8 +83,8 @@ def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False
 class _SignIn(NamedTuple):
     """A sign-in that a cookie names.
 
-    `signed_at` is when the cookie was signed. `longest_until` is when the two-hour limit ends. Both are Unix
-    times.
+    `signed_at` is the time when the cookie was signed. `longest_until` is when the two-hour limit is reached.
+    Both are Unix times.
     """
 
     row: PayerSignIn
@@ -128,9 +128,9 @@ def _look_up(request: HttpRequest, subject: UUID) -> _SignIn | None:
 
 
 def _query_sign_in(sign_in_uuid: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
-    """Return the query for a sign-in. If the person is erased, it finds no row.
+    """Return the query for a sign-in. It finds no sign-in of an erased person.
 
-    This condition is needed because an erasure might commit just before the transaction that inserts the sign-in.
+    Without this condition, a sign-in that is inserted just after the person's erasure would be valid.
     """
     not_erased = Customer.objects.filter(pk=OuterRef("customer_uuid"), erased_at=None)
     return PayerSignIn.objects.filter(Exists(not_erased), pk=sign_in_uuid, subject=subject)
@@ -152,7 +152,7 @@ def _read_cookie(cookie: str, subject: UUID, *, max_age: int | None = None) -> U
 
 
 def _signed_at(cookie: str) -> int:
-    """Return when a cookie was signed, from the timestamp that Django's signer writes into it."""
+    """Return when a cookie was signed. Django's signer writes this timestamp into the cookie."""
     return signing.b62_decode(cookie.rsplit(":", 2)[1])
 
 
@@ -195,7 +195,9 @@ def sign_out(request: HttpRequest, response: HttpResponse, subject: UUID) -> Non
 
 
 def _end_sign_in(request: HttpRequest, subject: UUID) -> None:
-    """Delete the browser's sign-in, even if its cookie is too old: a copy of the cookie might be newer."""
+    """Delete the browser's sign-in. It is deleted even if its cookie is too old, because a copy of the cookie might
+    be newer.
+    """
     sign_in_uuid = _read_cookie(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
     if sign_in_uuid is not None:
         PayerSignIn.objects.filter(pk=sign_in_uuid).delete()
@@ -242,12 +244,12 @@ def _browser_name(request: HttpRequest) -> str:
 
 
 def name_browser(response: HttpResponse, browser: str) -> None:
-    """Store the browser's name in a cookie for a day."""
+    """Store the browser's name in a cookie that lasts a day."""
     set_cookie(response, cookie_name(BROWSER), browser, 86_400)
 
 
 def store_awaited_code(response: HttpResponse, browser: str, shown_code: str) -> None:
-    """Store the browser's name for a day, and the code if a page shows it instead of a text message.
+    """Store the browser's name in a cookie for a day, and the code if a page shows it instead of a text message.
 
     Pages show codes only in `local` and `sandbox`.
     """
@@ -273,7 +275,7 @@ def cookie_name(name: str) -> str:
 
 
 def set_cookie(response: HttpResponse, name: str, value: str, seconds: int) -> None:
-    """Set a cookie that no script can read and that the forms of other sites do not send."""
+    """Set a cookie that scripts cannot read, and that browsers do not send with forms of other sites."""
     response.set_cookie(
         name, value, max_age=seconds, path="/", secure=not settings.LOCAL, httponly=True, samesite="Lax"
     )

@@ -1,4 +1,4 @@
-"""The target of a page: an order, for its lead, or one share, for a mate with a pay link or group link."""
+"""What a page is about: an order, for its lead, or one share, for a mate with a pay link or group link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from hosted_page import language, payer
 from payments import disputes, open_operations
 
 SIGN_IN = "sign_in"  # query parameter that asks a person who has paid to sign in again
-SIGNED_OUT = "signed_out"  # query parameter of a paid page after the payer has signed out
+SIGNED_OUT = "signed_out"  # query parameter of a paid order's or share's page after the payer has signed out
 AUTOMATIC = "looks"  # query parameter of requests that the page makes automatically
 
 
@@ -33,8 +33,8 @@ AUTOMATIC = "looks"  # query parameter of requests that the page makes automatic
 class PaymentTarget:
     """An order or, if `share` is given, that share of the order.
 
-    `group` is the token of the group link if the person came through it, otherwise "". `replaced` is the token
-    of the pay link if it was replaced by a newer one, otherwise "".
+    If the person came through the group link, `group` is its token, otherwise "". If a newer pay link has
+    replaced the person's link, `replaced` is the token of the old link, otherwise "".
     """
 
     checkout: Checkout
@@ -54,7 +54,7 @@ class PaymentTarget:
 
     @property
     def is_payable(self) -> bool:
-        """Whether a card can be tried now, or is being tried."""
+        """Whether a card can be tried now, or is being processed."""
         if self.share is None:
             return self.checkout.status == Status.CREATED
         is_open = self.share.status in (ShareStatus.OPEN, ShareStatus.PAYING)
@@ -62,14 +62,15 @@ class PaymentTarget:
 
     @property
     def is_pledge(self) -> bool:
-        """Whether the share's card is only held until the lead has paid."""
+        """Whether the share's card is only held until the lead pays."""
         return self.share is not None and self.checkout.status in PLEDGEABLE
 
     @property
     def may_sign_in(self) -> bool:
         """Whether sign-in codes are sent for this target.
 
-        While the target can be paid, or is pledged, anyone can get a code. After the payment, only its payer can.
+        While the target can be paid or is pledged, anyone can get a code. After the payment, only its payer
+        can.
         """
         return self.is_payable or self.is_only_for_payer or self.is_pledged
 
@@ -80,7 +81,7 @@ class PaymentTarget:
 
     @property
     def is_only_for_payer(self) -> bool:
-        """Whether the target is paid, so that the page is only for the person who paid."""
+        """Whether the target is paid, so that only the payer may see the page."""
         return self.paid_by_uuid is not None
 
     @property
@@ -120,7 +121,7 @@ class PaymentTarget:
 
     @property
     def is_sent(self) -> bool:
-        """Whether the person came through the group link to a share whose own link was sent to a number.
+        """Whether the person came through the group link, but the share's own link was sent to a number.
 
         Only the person with that number can pay the share. Rule group.own_link.
         """
@@ -129,17 +130,17 @@ class PaymentTarget:
         return bool(self.group and share and is_open and share.phone and not share.is_kept(clock.now()))
 
     def is_owner(self, customer_uuid: UUID) -> bool:
-        """Return whether the share was sent to this person's number, or this person's card has tried it."""
+        """Return whether the share was sent to this person's number, or this person has used a card for it."""
         if self.share is None or customer_uuid == self.share.mate_id:
             return self.share is not None
         return bool(self.share.phone) and self.person(customer_uuid).phone == self.share.phone
 
     def person(self, customer_uuid: UUID) -> Customer:
-        """Return the person with this id and with the phone number, which the order's query does not read."""
+        """Return the person with this id, including the phone number, which the query for the order does not read."""
         return _PERSON.get(customer_uuid)
 
     def address(self, step: str = "") -> str:
-        """Return the path of a step, or of the page with the current state if no step is given."""
+        """Return the path of a step, or of the page with the current state if `step` is ""."""
         kind = "group_share" if self.group else "share" if self.share else "pay"
         name = f"{kind}{'_' if step else ''}{step}"
         if self.share is None:
@@ -149,16 +150,16 @@ class PaymentTarget:
         return _path(name, _TOKEN).replace(_TOKEN, self.replaced or self.share.token)
 
     def reread(self) -> "PaymentTarget":
-        """Re-read the share, and return its target."""
+        """Read the share again, and return its target."""
         share = _SHARE.get(self.subject)
         return PaymentTarget(share.checkout, share, self.group, self.replaced)
 
     def is_visible_to(self, request: HttpRequest) -> bool:
         """Return whether this browser may see the page.
 
-        A person who came through the group link must have claimed, declined or paid the share. A payment ends
-        the claim. The payer can then see the page until an hour after their sign-in was last extended. At any
-        time after the payment, every browser can see the sign-in page and send its forms.
+        A person who came through the group link must have claimed, declined or paid the share. The payment
+        ends the claim. The payer can then see the page for an hour after the last extension of their sign-in.
+        After the payment, every browser can always see the sign-in page and send its forms.
         """
         if self.replaced:
             return request.path == self.address() or self._is_sign_in_request(request)
@@ -173,7 +174,7 @@ class PaymentTarget:
         return was_signed_in or (is_of_one_person and self._is_sign_in_request(request))
 
     def _is_of(self, customer_uuid: UUID) -> bool:
-        """Return whether a card of this person has tried the share, or whether their number has declined it."""
+        """Return whether this person has used a card for the share, or has declined it with their number."""
         if self.share is not None and self.share.status == ShareStatus.DECLINED:
             return self.is_owner(customer_uuid)
         return self.share is not None and customer_uuid == self.share.mate_id
@@ -186,7 +187,7 @@ class PaymentTarget:
         return request.path in [self.address(step) for step in steps]
 
     def sign_in_path(self) -> str:
-        """Return the path of the page that asks the payer to sign in, if needed, and then shows the state."""
+        """Return the path of the page that shows the state, but first asks a signed-out payer to sign in."""
         return _with_query(self.address(), SIGN_IN)
 
     @property
@@ -195,11 +196,13 @@ class PaymentTarget:
         return _with_query(self.address(), AUTOMATIC)
 
     def go_with(self, query: str, step: str = "") -> HttpResponseRedirect:
-        """Redirect to a step, or to the page with the current state, with `query` as a query parameter."""
+        """Redirect to a step, or to the page with the current state if `step` is "", with the query parameter
+        `query`.
+        """
         return HttpResponseRedirect(_with_query(self.address(step), query), status=303)
 
     def go_to(self, part: str) -> HttpResponseRedirect:
-        """Redirect to a part of the page with the current state. `part` is the id of an element."""
+        """Redirect to one element of the page with the current state. `part` is the id of the element."""
         return HttpResponseRedirect(f"{self.address()}#{part}", status=303)
 
     def absolute(self, step: str = "") -> str:
@@ -222,7 +225,7 @@ def absolute(path: str) -> str:
 _TOKEN = "~"  # placeholder for a share's token
 
 
-@cache  # one page contains many paths
+@cache  # one page contains many addresses
 def _path(name: str, *args: str) -> str:
     return reverse(name, args=args)
 
@@ -233,7 +236,9 @@ def wants_part(request: HttpRequest) -> bool:
 
 
 def redirect_page(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect the whole page. htmx would insert the target of an ordinary redirect into a part of the page."""
+    """Redirect the whole page. After an ordinary redirect, htmx would insert the new page into a part of the old
+    page.
+    """
     return HttpResponseClientRedirect(path) if wants_part(request) else HttpResponseRedirect(path, status=303)
 
 
@@ -243,9 +248,9 @@ TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 def for_target(view: TargetView, *, shows_page: bool = True) -> Callable[..., HttpResponse]:
     """Decorate a view so that it receives the target at its address.
 
-    The target is the order of `pay?id=`, or the share of a link. `shows_page` is false if the view rarely shows
-    a page. The order is then read without its lines. A person who has not claimed the share is redirected to the
-    group page. The view raises Http404 if there is no such target.
+    The target is the order of `pay?id=`, or the share of a link. If the view rarely shows a page, pass
+    `shows_page` as false. The order is then read without its lines. A person who has not claimed the share is
+    redirected to the group page. The view raises Http404 if there is no such target.
     """
 
     @wraps(view)
@@ -276,12 +281,12 @@ def _find_target(request: HttpRequest, token: str, position: int, *, shows_page:
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate the view of a page for GET requests, like `for_target`."""
+    """Decorate the view of a page like `for_target`. It accepts only GET requests."""
     return require_safe(for_target(view))
 
 
 def for_return(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate a view to which the provider's pages return the payer, like `for_page`.
+    """Decorate a view to which the provider's pages send the payer back, like `for_page`.
 
     The view rarely shows a page, so the order is read without its lines.
     """
@@ -289,12 +294,12 @@ def for_return(view: TargetView) -> Callable[..., HttpResponse]:
 
 
 def for_form(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate the view of a form that is sent by POST, like `for_target`."""
+    """Decorate the view of a form like `for_target`. It accepts only POST requests."""
     return require_POST(for_target(view))
 
 
 def _order_target(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
-    """Return the order that the address names. If it is past its deadline, it lapses or expires first.
+    """Return the order that the address names. If the order is past its deadline, let it lapse or expire first.
 
     Raises Http404 if there is no such order.
     """
@@ -314,7 +319,7 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 def _with_relations(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     rows = rows.select_related("merchant", "payment", "lead", "group_link")
-    # No page shows the lead's number, and each read would cost the time to decrypt it.
+    # No page shows the lead's number, and its decryption would slow down each read.
     rows = rows.defer("lead__phone")
     return current_checkouts.with_read_at(prefills.with_locale(rows))
 
@@ -332,7 +337,7 @@ _ORDER_FOR_PAGE = Prepared(lambda pk: _with_page_values(Checkout.objects.filter(
 
 
 def target_at_link(token: str) -> PaymentTarget:
-    """Return the share of a pay link. Raises Http404 if the service never made the link."""
+    """Return the share of a pay link. Raises Http404 if the service never created the link."""
     digest = crypto.digest(token)
     share = _SHARE_AT_LINK.first(digest)
     if share is not None:
@@ -345,7 +350,7 @@ def target_at_link(token: str) -> PaymentTarget:
 
 
 def order_at_group_link(token: str) -> Checkout:
-    """Return the order of a group link. Raises Http404 if the service never made the link.
+    """Return the order of a group link. Raises Http404 if the service never created the link.
 
     The cost of the order might no longer be split.
     """
@@ -358,8 +363,8 @@ def order_at_group_link(token: str) -> Checkout:
 def target_at_group_link(token: str, position: int) -> PaymentTarget:
     """Return the share at this position of a group link's order.
 
-    If there is no such share now, return the last share with this position that was replaced. Raises Http404
-    if there was never such a share.
+    If no share has this position now, return the last replaced share that had it. Raises Http404 if there was
+    never such a share.
     """
     digest = crypto.digest(token)
     for share in _SHARES_AT_GROUP_LINK.all(digest):

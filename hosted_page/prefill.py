@@ -19,16 +19,16 @@ def offered_number(target: PaymentTarget) -> str:
 def may_skip_code(target: PaymentTarget, phone: str) -> bool:
     """Return whether a browser that remembers this number can sign in here without a code.
 
-    It can if the merchant sent no number, or this number. Rule known.prefilled.
+    It can, unless the merchant sent a different number. Rule known.prefilled.
     """
     return offered_number(target) in ("", phone)
 
 
 def prefilled_name(target: PaymentTarget) -> str:
-    """Return the name that the merchant sent, for the signed-in lead.
+    """Return the name that the merchant sent, if it belongs to the signed-in lead.
 
-    Return "" if the name came with a number other than the lead's, because anyone who has the order's address
-    can sign in with their own number. Rule prefill.name.
+    Return "" if the merchant sent it with a different number, because anyone who has the order's address can
+    sign in with their own number. Rule prefill.name.
     """
     lead_uuid, prefill = target.checkout.lead_id, prefills.prefill_of(target.checkout)
     if prefill is None or lead_uuid is None or not prefill.name:

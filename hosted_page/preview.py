@@ -1,4 +1,4 @@
-"""Preview for the merchant: a payer's first page with another name or colour. Rule brand.preview."""
+"""Preview for the merchant: a payer's first page with a different name or colour. Rule brand.preview."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # li
 
 
 def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
-    """Return the payer's first page with this name and colour, such as "#A61C59", which are not saved.
+    """Return the payer's first page with this name and a colour such as "#A61C59". Neither of them is saved.
 
     The merchant portal shows the page in a frame.
     """
@@ -35,7 +35,7 @@ def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour:
 
 
 def _first_step_context(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
-    """Return the context of a payer's first step, without the order. The forms return to the preview."""
+    """Return the context of a payer's first step, without the order. The forms lead back to the preview."""
     return {
         "action": request.path,
         "cancel_url_path": request.path,

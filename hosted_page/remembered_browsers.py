@@ -1,4 +1,4 @@
-"""Remembered browsers. With the person's consent, a browser needs no new code for 30 days (rules known.*)."""
+"""Remembered browsers. If the person agrees, a browser needs no new code for 30 days (rules known.*)."""
 
 import secrets
 from datetime import timedelta
@@ -12,7 +12,7 @@ from config.lib import batches, clock, crypto
 from hosted_page import payer
 from hosted_page.models import KnownBrowser
 
-LIFE = timedelta(days=30)  # after the code that verified the number; never extended
+LIFE = timedelta(days=30)  # counted from the code that verified the number; never extended
 MAX_BROWSERS = 5  # per number; a further browser replaces the oldest one
 REMEMBER = "remember"  # name of the checkbox in the form
 TOKEN = "known"

@@ -18,7 +18,7 @@ from payments.provider import CardPage
 def render_page(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Render a payer's page about a target. `context` overrides the values that all pages share."""
+    """Render a payer's page about a target. Values in `context` override those that all pages share."""
     shared_context = {
         "order": summary.summary_of(target),
         "is_share": target.share is not None,
@@ -36,8 +36,8 @@ def render_page(
 def address_context(request: HttpRequest, address: str) -> dict[str, str]:
     """Return the context with the address to which the page's links lead back.
 
-    If the page answers a form, `reload_address` makes Back and reload open this address too. The browser would
-    otherwise ask the payer whether to send the form again.
+    If the page answers a form, `reload_address` makes Back and reload open this address too. Otherwise, the
+    browser would ask the payer whether to send the form again.
     """
     return {"here": address, "reload_address": address if request.method == "POST" else ""}
 
@@ -58,8 +58,8 @@ def sign_out_button(request: HttpRequest, target: PaymentTarget) -> dict[str, An
 def sign_out_of_live_page(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the context of the button "Sign out", None if no one is signed in in this browser.
 
-    The button is outside the part of the page that updates itself. It must still be right after the payment,
-    so it never says "Not you?".
+    The button is outside the part of the page that updates itself. Its label must still be right after the
+    payment, so it is never "Not you?".
     """
     button = sign_out_button(request, target)
     return button and {**button, "is_paying": False}
@@ -75,14 +75,14 @@ def render_message(
     status: int = 200,
     **extra_context: Any,
 ) -> HttpResponse:
-    """Return a page with one message and, if `link` (with `href` and `label`) is set, a link."""
+    """Return a page with one message. If `link` is set, the page also has a link with its `href` and `label`."""
     defaults = dict.fromkeys(("further", "back_url", "way_back"), "")
     context = {**defaults, "heading": heading, "words": words, "link": link, **extra_context}
     return render_page(request, target, "message", context, status=status)
 
 
 def _form_targets(target: PaymentTarget) -> tuple[str, ...]:
-    """Return the addresses to which forms may redirect: the shop, our pages, the provider's card pages."""
+    """Return the addresses to which forms may redirect: the shop, the hosted pages, and the provider's card pages."""
     shop = (target.checkout.cancel_url, target.checkout.return_url)
     return (*shop, settings.BASE_URL, *provider.current_provider().page_origins)
 
@@ -90,16 +90,16 @@ def _form_targets(target: PaymentTarget) -> tuple[str, ...]:
 def show_card_page(
     request: HttpRequest, target: PaymentTarget, page: CardPage, context: dict[str, Any]
 ) -> HttpResponse:
-    """Show the provider's card page under our host, with the CSP that it needs (rule provider.card_page)."""
+    """Show the provider's card page on our host, with the CSP that it needs (rule provider.card_page)."""
     return render_card_page(request, page, context, _form_targets(target))
 
 
 def render_card_page(
     request: HttpRequest, page: CardPage, context: dict[str, Any], form_targets: Sequence[str]
 ) -> HttpResponse:
-    """Render the provider's card page under our host, for an order or for the sample order.
+    """Render the provider's card page on our host, for an order or for the sample order.
 
-    `form_targets` are the addresses to which the forms of the page may redirect.
+    The forms of the page may redirect only to the addresses in `form_targets`.
     """
     response = _render(request, page.template, context | page.context)
     csp.allow_forms_to(response, *form_targets)

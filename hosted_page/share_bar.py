@@ -1,10 +1,10 @@
-"""The bar of a split bill: one part per person, with a width that shows the amount that they bear."""
+"""The bar of a split bill, with one part per person. The width of the part shows the amount that the person bears."""
 
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-# In per cent of the bar. A part of this width, with the gap next to it, is just visible on a phone.
+# In per cent of the bar. With the gap next to it, a part of this width is just visible on a phone.
 NARROWEST = 4.0
 # The smallest width, in per cent of the bar, that has room for a letter.
 LETTER = 7.0
@@ -35,16 +35,16 @@ def parts(people: Sequence[tuple[str, int]]) -> list[Part]:
 
 
 def places(amounts: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the start and the width of each amount's part, in per cent of the bar."""
+    """Return the start and the width of the part for each amount, in per cent of the bar."""
     bar_widths = widths(amounts)
     return list(zip(accumulate(bar_widths[:-1], initial=0.0), bar_widths, strict=True)) if bar_widths else []
 
 
 def widths(amounts: Sequence[int]) -> list[float]:
-    """Return the width of each amount's part, in per cent of the bar. An amount of 0 has the width 0.
+    """Return the width of the part for each amount, in per cent of the bar. An amount of 0 has the width 0.
 
-    If the smallest part would be too narrow to see, all widths move towards equal widths until it is wide
-    enough. Equal amounts keep equal widths, and a larger amount never has a narrower part than a smaller one.
+    If the smallest part would be too narrow to see, the widths are made more equal until it is wide enough.
+    Equal amounts keep equal widths, and a larger amount never has a narrower part than a smaller one.
     """
     positive = [amount for amount in amounts if amount > 0]
     if not positive:

@@ -1,4 +1,4 @@
-"""The units of a share that is split by item, in words and as lines with prices. Rule split.by_item."""
+"""The units of a share that is split by item, as a text and as lines with prices. Rule split.by_item."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from checkout.models import Checkout
 from checkout.split import item_amounts
 from payments import money
 
-NAMED_LINES = 3  # the text names this many lines, and only counts further lines
+NAMED_LINES = 3  # the text names this many lines, and only counts the others
 
 
 @dataclass(frozen=True)
 class ItemRow:
-    """A row of a share: its units of a line, or its part of the shared lines."""
+    """A row of a share's list: its units of one line, or its part of the shared lines."""
 
     name: str
     amount: str
 
 
 def in_words(checkout: Checkout, units: Sequence[int]) -> str:
-    """Return units as a text, such as "2 × Standing ticket, 1 × Tour T-shirt", "" if there are none."""
+    """Return the units as a text, such as "2 × Standing ticket, 1 × Tour T-shirt", "" if there are no units."""
     texts = [f"{count} × {line.name}" for line, count in zip(checkout.bill, units, strict=False) if count]
-    # The text never ends with "and 1 more item", because a single further line is named instead.
+    # If only one line would remain, it is named too, so that the text never ends with "and 1 more item".
     if len(texts) <= NAMED_LINES + 1:
         return ", ".join(texts)
     further_count = len(texts) - NAMED_LINES
@@ -34,7 +34,7 @@ def in_words(checkout: Checkout, units: Sequence[int]) -> str:
 
 
 def rows_of(checkout: Checkout, units: Sequence[int]) -> list[ItemRow]:
-    """Return the rows of these units and of their part of the shared lines. Together, they are the share."""
+    """Return the rows for these units and for their part of the shared lines. The rows add up to the share."""
     step = mate_shares.amount_rule(checkout).step
     cost = item_amounts.cost_of(checkout.bill, units, step=step)
     rows = [

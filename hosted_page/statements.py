@@ -1,4 +1,4 @@
-"""The SQL of this package: limits on cards and texts, sign-in codes, and functions of append-only tables.
+"""The SQL of this package: limits on cards and texts, sign-in codes, and functions that change append-only tables.
 
 A limit allows n rows within a period. The nth newest row decides when the next row is allowed. If there are
 fewer rows, the result is null.
@@ -10,22 +10,22 @@ from config.lib import quota
 
 
 def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
-    """Replace each `{… digests}` in the template by placeholders for `keys` digests, one per key."""
+    """Replace each `{… digests}` in the template by placeholders for `keys` digests, with one digest per key."""
     for name in names:
         template = template.replace(f"{{{name} digests}}", quota.placeholders(name, keys))
     return template
 
 
-# The limits on declined cards are read in one statement, because they are checked twice for each card. With
-# the ORM, each check needed three statements, and both checks cost as much as the rest of the page.
-# A card is good if its payment is held or has gone further, or if the reason of its decline does not count as
-# a refusal by the bank.
+# One statement reads all limits on declined cards, because they are checked twice for each card. With the
+# ORM, each check needed three statements, and both checks cost as much as the rest of the page.
+# A card was not refused if its payment is held or has gone further, or if its decline has a reason that does
+# not count as a refusal by the bank.
 _IS_NOT_REFUSED = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
-# Some tries match this one only by their site, a block of IPv6 addresses. They stop counting only if their
-# card paid. A neighbour's declined card must still count, because `declines.was_tried_by` finds the owner of
-# a card only by a try that counts.
+# Some card entries match this one only by their site, a block of IPv6 addresses. Such an entry stops counting
+# only if its card paid. The declined card of a neighbour must still count, because `declines.was_tried_by`
+# finds the owner of a card only through an entry that counts.
 _HAS_PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND p.status NOT IN ('authorizing', 'declined'))"""
@@ -51,9 +51,9 @@ SELECT now, (
     ORDER BY created_at DESC OFFSET %(site_before)s LIMIT 1
 ) FROM clock
 """.replace("{good}", _IS_NOT_REFUSED.replace("{more}", ""))
-# A statement does not see its own writes. The limits are therefore read as they were before the statement,
-# and a condition leaves out the good cards. A card that the payer gave up still counts while its operation is
-# open, because it can still be declined. If another transaction has locked the row of a try, the next try
+# A statement does not see its own writes. It therefore reads the limits as they were before, and a condition
+# leaves out the cards that were not refused. An abandoned card counts while its operation is open, because it
+# can still be declined. If another transaction has locked the row of a card entry, the next card entry
 # updates that row.
 _COUNT_CARD = f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
@@ -72,13 +72,14 @@ _COUNT_CARD = f""", ended AS (
 def compose_card_limits(keys: int, *, counts_card: bool) -> str:
     """Return the statement that reads the limits on declined cards, with `keys` digests of each value.
 
-    If `counts_card` is true, the statement also inserts a try and stops counting good cards.
+    If `counts_card` is true, the statement also inserts the new card entry, and stops counting cards that
+    were not refused.
     """
     template = _CARD_LIMITS.replace("{more}", _COUNT_CARD if counts_card else "")
     return _with_digests(template, ("phone", "address", "site"), keys)
 
 
-# The limits on texts are all read in one statement.
+# One statement reads all limits on texts.
 _SMS_LIMIT = """(
     SELECT created_at FROM hosted_page_smsmessage
     WHERE {counted} AND created_at > now - %({name}_within)s
@@ -107,8 +108,8 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits
 
 
 # Both rows stay locked until the end of the transaction. The merchant's row is always locked first, to
-# prevent deadlocks. INSERT is used only for the first message of a day. For an existing row, INSERT with ON
-# CONFLICT would lock the row and then update it, and PostgreSQL would log both changes.
+# prevent deadlocks. INSERT is used only for the first message of a day. If the row exists, INSERT with ON
+# CONFLICT would first lock it and then update it, and PostgreSQL would log both changes.
 SPEND_SMS_BUDGETS = """
 WITH counted AS (
     UPDATE hosted_page_smsday SET count = count + 1
@@ -147,8 +148,8 @@ END_SIGN_IN_CODES = """
 UPDATE hosted_page_signincode SET expires_at = %(now)s
 WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(now)s RETURNING id
 """
-# Parallel requests wait until the row is unlocked, and PostgreSQL then checks the condition again. Each of
-# the tries is therefore counted.
+# Parallel requests wait until the row is unlocked. PostgreSQL then checks the condition again, so each
+# attempt is counted.
 COUNT_SIGN_IN_TRY = """
 UPDATE hosted_page_signincode
 SET tries = tries + 1, used_at = CASE WHEN %(is_right)s THEN clock_timestamp() END
@@ -156,6 +157,7 @@ WHERE id = %(id)s AND used_at IS NULL AND tries < %(maximum)s AND expires_at > c
 RETURNING tries
 """
 
-# Database functions of the tables' owner. The service itself can only append to these tables.
+# These database functions belong to the owner of the tables, because the service itself can only append to
+# them.
 ADVANCE_HISTORY = "SELECT advance_history(%s, %s)"
 ERASE_OPT_INS = "SELECT erase_opt_ins(%s::uuid[], %s)"

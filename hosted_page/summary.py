@@ -1,4 +1,4 @@
-"""The summary of an order that every page shows, and the format of cards, days and times on pages."""
+"""The order summary that every page shows, and the format of cards, days and times on pages."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -94,7 +94,7 @@ def total_label(checkout: Checkout) -> str:
     """Return the label of the total on a mate's page.
 
     It says that the lead has paid only while the order is captured. During a dispute, the shop might not have
-    the money. A caller that knows of a dispute therefore uses "Total" instead.
+    the money. A caller that knows about a dispute therefore uses "Total" instead.
     """
     if checkout.status != Status.CAPTURED:
         return _("Total")
@@ -132,7 +132,9 @@ def line_of(item: Item, currency: str) -> Line:
 
 
 def card_in_words(payment: Payment | None, *, is_owner: bool) -> str:
-    """Return a card as a part of a sentence. Only the card's owner (`is_owner`) sees its brand and digits."""
+    """Return a description of the card for use in a sentence. Only the card's owner (`is_owner`) sees its brand and
+    digits.
+    """
     if payment is None or not is_owner:
         return _("the card")
     return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
@@ -146,13 +148,14 @@ def card_name(payment: Payment | None) -> str:
 
 
 def _item_date(item: Item, zone: ZoneInfo) -> str:
-    """Return an item's date in the order's time zone, "" if the date is missing or has no UTC offset."""
+    """Return an item's date in the order's time zone, "" if the item has no date or the date has no UTC offset."""
     start = (item.custom_data or {}).get("event_start")
     if not isinstance(start, str):
         return ""
     try:
         start_time = datetime.fromisoformat(start)
-        # The API refuses tickets with such a time. For other items, the zone is not guessed.
+        # The API refuses tickets whose time has no UTC offset. For other items, the service does not guess
+        # the zone.
         if start_time.tzinfo is None:
             return ""
         at = start_time.astimezone(zone)
@@ -162,7 +165,7 @@ def _item_date(item: Item, zone: ZoneInfo) -> str:
 
 
 def _add_zone(date: str, local: datetime, zone: ZoneInfo) -> str:
-    """Return a date with the city of its time zone, or with the zone's letters if it has no city."""
+    """Return a date with the city of its time zone, or with the zone's abbreviation if it has no city."""
     place = _zone_city(zone)
     return (
         _("{date}, {place} time").format(date=date, place=place)
@@ -231,7 +234,7 @@ def full_date_with_zone(at: datetime, zone: ZoneInfo) -> SafeString:
 
 
 def zone_words(at: datetime, zone: ZoneInfo) -> str:
-    """Return the time zone of a time in words, such as "London time (GMT)"."""
+    """Return a text for the time zone at a time, such as "London time (GMT)"."""
     letters, place = _zone_letters(at.astimezone(zone)), _zone_city(zone)
     return _("{place} time ({letters})").format(place=place, letters=letters) if place else letters
 
@@ -241,9 +244,9 @@ def _format_time(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
 
 
 def _time_with_zone(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
-    """Return a time as HTML, including its zone's letters.
+    """Return a time as HTML, including the abbreviation of its zone.
 
-    The letters are for payers in another zone, and for browsers without scripts.
+    The abbreviation is for payers in another zone, and for browsers without scripts.
     """
     local = at.astimezone(zone)
     offset_minutes = round((local.utcoffset() or timedelta()).total_seconds()) // 60
@@ -252,7 +255,7 @@ def _time_with_zone(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
 
 
 def _zone_letters(local: datetime) -> str:
-    """Return the letters of a time's zone, such as "CEST", or its offset, such as "UTC+5:30", if it has none."""
+    """Return the abbreviation of a time's zone, such as "CEST", or its offset, such as "UTC+5:30", if it has none."""
     name = local.tzname() or "UTC"
     if name[0] not in "+-":
         return name

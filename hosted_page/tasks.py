@@ -13,7 +13,7 @@ from hosted_page.steps import declines
 
 STOP_SECONDS = 3.0  # how long a stopping worker waits for messages in progress
 
-# Tasks that only call one function of another module.
+# Each of these tasks only calls one function of another module.
 send_sms_messages = shared_task(sending.start_sender, name="hosted_page.tasks.send_sms_messages")
 tell_leads = shared_task(lead_notifications.queue_notifications, name="hosted_page.tasks.tell_leads")
 delete_old_sms_messages = shared_task(outbox.delete_old, name="hosted_page.tasks.delete_old_sms_messages")
@@ -30,7 +30,7 @@ delete_old_takes = shared_task(share_claim_limits.delete_old, name="hosted_page.
 
 @shared_task
 def watch_sms_budgets() -> None:
-    """Stop counting SMS messages of paid orders and shares, and warn operators of nearly used budgets."""
+    """Stop counting SMS messages of paid orders and shares. Warn operators about budgets that are nearly used up."""
     budgets.stop_counting_paid()
     budgets.warn_operators()
 

@@ -52,7 +52,7 @@ OF_MATE: dict[str, View] = {
 
 
 def _build_routes(prefix: str, name: str, pages: Mapping[str, View]) -> list[URLPattern]:
-    """Return the routes of pages below a prefix. Their names begin with `name`."""
+    """Return the routes for pages below a path prefix. The names of the routes begin with `name`."""
     return [
         path(f"{prefix}/{page}", view, name=f"{name}_{page.replace('/', '_').replace('-', '_')}")
         for page, view in pages.items()

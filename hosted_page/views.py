@@ -31,7 +31,7 @@ from payments.models import Merchant
 
 @dataclass(frozen=True)
 class FormErrors:
-    """The errors of a refused form on the status page.
+    """The errors of a refused form, shown on the status page.
 
     - `tick`: the errors of the opt-in box
     - `number`: the reason why a share's link was not texted
@@ -48,13 +48,13 @@ class FormErrors:
 
     @property
     def status(self) -> int:
-        """HTTP status of the page with the errors, or 200 if there are no errors."""
+        """HTTP status of a page with these errors, 200 if there are no errors."""
         return 200 if self == FormErrors() else 422
 
 
 NO_ERRORS = FormErrors()
 NOT_ADDED = {"new_name": "", "new_amount": "", "error": ""}
-# The steps whose addresses the bill's page needs.
+# The steps whose addresses the bill page needs.
 BILL_STEPS = ("bill", "add_mate", "cancel_share", "rename_share", "ask_again", "text_share", "remind")
 
 
@@ -65,7 +65,7 @@ def show_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def show_page(request: HttpRequest, target: PaymentTarget, errors: FormErrors = NO_ERRORS) -> HttpResponse:
-    """Show the next step or the current state of the order, with the errors of a form that was not accepted."""
+    """Show the next step or the current state of the order. If a form was refused, show its errors."""
     is_signed_in = is_lead(request, target)
     status = order_status.order_status_of(
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=is_signed_in
@@ -85,9 +85,9 @@ def show_page(request: HttpRequest, target: PaymentTarget, errors: FormErrors = 
 def _show_to_lead(
     request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> HttpResponse:
-    """Show the lead the bill if the order is split and paid, otherwise the status page.
+    """If the order is split and paid, show the bill to the lead, otherwise the status page.
 
-    If the order was captured between reading it and reading its shares, the page is loaded again.
+    If the order was captured after it was read and before its shares were read, the page is loaded again.
     """
     if status.state in ("confirmed", "refund_failed") and target.checkout.has_mates:
         return _show_bill(request, target, status, errors)
@@ -102,7 +102,9 @@ def _show_to_lead(
 
 
 def _was_captured(checkout: Checkout, held_bill: bill.Bill) -> bool:
-    """Return whether the order was captured after it was read. Its links then end after its deadline to pay."""
+    """Return whether the order was captured after it was read. The links of a captured order end after its deadline
+    to pay.
+    """
     ends = (share.expires_at for share in held_bill.shares)
     return any(end is not None and end > checkout.payable_until for end in ends)
 
@@ -128,7 +130,7 @@ def _frame_context(
 def _show_bill(
     request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> HttpResponse:
-    """Show the bill. If an open page still shows the order as held, reload it as the page of the bill."""
+    """Show the bill. If an open page still shows that the order is held, make it load the bill page."""
     leads_bill = bill.bill_of(target.checkout, error=errors.number)
     if leads_bill is None or wants_part(request):
         return HttpResponseClientRefresh()
@@ -146,14 +148,16 @@ def _show_bill(
 def receipt_context(
     request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> dict[str, Any]:
-    """Return the receipt, and the offer to text its link, unless the payment's outcome can still change."""
+    """Return the receipt and the refund. If the payment's outcome is final, add the offer to text the receipt's
+    link.
+    """
     is_offered = status.receipt is not None and (not status.live or status.state == "share_paid")
     offer = receipt_sms.receipt_offer(request, target, errors.receipt) if is_offered else None
     return {"receipt": status.receipt, "refund": status.refund, "receipt_sms": offer}
 
 
 def bill_context(target: PaymentTarget, leads_bill: bill.Bill) -> dict[str, Any]:
-    """Return the context of the live part of the bill's page."""
+    """Return the context of the part of the bill page that updates itself."""
     is_link_shared = leads_bill.is_asking and not leads_bill.disputed and not leads_bill.is_stopped
     link = group_link.group_link_of(target.checkout, leads_bill.shares) if is_link_shared else None
     return {
@@ -188,14 +192,14 @@ def _lead_context(
 ) -> dict[str, Any]:
     """Return the context that only the lead gets: the receipt and, after the capture, the opt-in box."""
     return {
-        "bill_action": "",  # no address, because the bill reloads with the rest of the page
+        "bill_action": "",  # no address, because the bill is updated with the rest of the page
         **receipt_context(request, target, status, errors),
         "box": box.box_context(request, target, errors.tick) if status.state == "confirmed" else None,
     }
 
 
 def _shop_address(checkout: Checkout, status: order_status.PageStatus) -> str:
-    """Return the URL at which the payer returns to the shop, "" while the outcome of the payment is open.
+    """Return the URL at which the payer returns to the shop, "" while the payment's outcome is not final.
 
     Rule pay.return.
     """
@@ -279,7 +283,7 @@ def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @require_safe
 def serve_brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """Return the style sheet with a merchant's colour. A new colour or new tokens change the address."""
+    """Return the style sheet with a merchant's colour. If the colour or the tokens change, so does the address."""
     return _serve_style_sheet(request, get_object_or_404(Merchant, pk=merchant_uuid).brand_colour)
 
 
@@ -293,8 +297,8 @@ def serve_colour_css(request: HttpRequest, colour: str) -> HttpResponse:
 
 def _serve_style_sheet(request: HttpRequest, colour: str) -> HttpResponse:
     response = HttpResponse(brand.sheet(colour), content_type="text/css; charset=utf-8")
-    # A page of another release can request a version that this release does not have. The response to such a
-    # request must not be cached.
+    # A page from another release can request a version that this release does not have. The response must
+    # then not be cached.
     if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:
         patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
     return response

@@ -1,4 +1,4 @@
-"""Waiting times in words."""
+"""Texts for waiting times."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ MINUTE, HOUR = 60, 3600
 
 
 def time_until(end: datetime, now: datetime) -> str:
-    """Return the time from `now` to `end` in words, rounded up, such as "in 20 minutes"."""
+    """Return the time from `now` to `end` as a text, rounded up, such as "in 20 minutes"."""
     seconds = max(1, (end - now).total_seconds())
     if seconds <= 90 * MINUTE:
         minutes = -int(-seconds // MINUTE)

@@ -1,4 +1,4 @@
-"""A split order's bill as the lead sees it: the amount that each person bears, and the totals.
+"""The bill of a split order as the lead sees it: the amount that each person bears, and the totals.
 
 Rule share.borne.
 """
@@ -32,15 +32,15 @@ from payments.models import Dispute
 class Bill:
     """The bill that the page shows.
 
-    - `bill_digest`: a digest of the bill's state, from which an open page can see that the bill has changed
-    - `said_no`: the line of the declined share that the page asks the lead about, None if there is none
-    - `not_taken`: the line of a share whose pledge could not be captured, None if there is none
+    - `bill_digest`: a digest of the bill's state. An open page uses it to see whether the bill has changed.
+    - `said_no`: the line of the declined share that the page asks the lead about, None if there is no such share
+    - `not_taken`: the line of a share whose pledge could not be captured, None if there is no such share
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
     - `given_back`: texts about the money that lost disputes returned, None if no dispute is lost
-    - `may_add`: the largest amount for which the lead can ask one more mate, "" if the lead cannot
-    - `came_back`: the amount that the mates have paid, if all of it is back on the lead's card and no more will
-      come, else ""
+    - `may_add`: the largest amount that the lead can ask one more mate for, "" if the lead cannot ask
+    - `came_back`: the amount that the mates have paid, if all of it is already on the lead's card. If more is to
+      come, it is "".
     - `failed_refund`: the sentence about a refund that has failed, "" if there is none
     """
 
@@ -68,34 +68,34 @@ class Bill:
     def is_live(self) -> bool:
         """Whether the bill can still change.
 
-        A share is open or owed to the lead, a dispute is open, or the shop is stopped. Rule bill.live.
+        It can if a share is open, or paid and not reimbursed yet, if a dispute is open, or if the shop is
+        stopped. Rule bill.live.
         """
         is_open = any(share.status in (*SHARE_OUTSTANDING, ShareStatus.PAID) for share in self.shares)
         return is_open or self.is_paused or self.is_stopped
 
     @property
     def is_paused(self) -> bool:
-        """Whether a dispute is open.
-
-        Until the bank decides, the pay links and the reimbursements are paused.
-        """
+        """Whether a dispute is open. If so, pay links and reimbursements are paused until the bank decides."""
         return self.disputed == Dispute.Status.OPEN
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a stop of the shop keeps mates from paying shares that they are or can be asked for."""
+        """Whether a stop of the shop prevents mates from paying shares, including those that they could be asked
+        for again.
+        """
         return any(line.is_stopped for line in self.lines)
 
     @property
     def is_given_back(self) -> bool:
-        """Whether a dispute was lost. A bank has then returned a payment for the order to a payer."""
+        """Whether a dispute was lost, so that a bank has returned a payment for the order to a payer."""
         return self.given_back is not None
 
     @property
     def own_back(self) -> str:
         """Amount that the lead's own bank returned to the lead, "" if it returned no money.
 
-        If it returned money, the service no longer knows how much each person bears.
+        After such a return, the service no longer knows how much each person bears.
         """
         return self.given_back.own if self.given_back else ""
 
@@ -106,10 +106,7 @@ class Bill:
 
     @property
     def heading(self) -> str:
-        """Title of the page, with the amount that the lead bears.
-
-        If the lead's bank has returned money, the title has the returned amount instead.
-        """
+        """Title of the page, with the amount that the lead bears, or the amount that the lead's bank has returned."""
         if self.own_back:
             return _("Your bank gave you {amount} back").format(amount=self.own_back)
         words = _("You’re covering {amount} for now") if self.is_for_now else _("You’re covering {amount}")
@@ -129,12 +126,13 @@ class Bill:
 
     @property
     def is_for_now(self) -> bool:
-        """Whether the lead's amount can still decrease: a mate can pay, or a paid share is not reimbursed yet."""
+        """Whether the lead's amount can still decrease, because a mate can pay or a paid share is not reimbursed
+        yet.
+        """
         return not self.is_given_back and not _expects_no_payment(self.shares)
 
     @property
     def badge(self) -> str:
-        """Status of the order in words."""
         return _("Everyone has paid") if self.is_settled else _("Confirmed and paid")
 
     @property
@@ -147,10 +145,11 @@ def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str 
     """Return the bill of an order, None if the order is not split.
 
     The order must have been read with `with_read_at`. Shares that are past their deadline are ended first
-    (rule share.ends). `error` is the error of a text message. The page shows it next to its share.
+    (rule share.ends). `error` is the error of a text message, which the page shows next to its share.
 
-    `known_no` is None for a new page. For an open page, it is the id of the declined share that the page asks
-    about, or "". There, a newer decline is only a note under the badge, so that the lines do not move.
+    For a new page, `known_no` is None. For an open page, it is the id of the declined share that the page
+    asks about, or "". On an open page, a newer decline is only a note under the badge, so that the lines do
+    not move.
     """
     now = current_checkouts.read_at(checkout)
     if not (shares := _shares_of(checkout, now)):
@@ -185,7 +184,7 @@ def _lines_of(
     error: SmsError | None,
     events: OutsideEvents,
 ) -> list[Line]:
-    """Return the lines of the bill. While the shop is stopped, they offer no way to ask a mate."""
+    """Return the lines of the bill. While the shop is stopped, the lead cannot ask a mate from them."""
     lines = bill_lines.lines_of(checkout, shares, now, error, events)
     is_due = any(line.status in SHARE_OUTSTANDING or line.may_be_asked_again for line in lines)
     if events.disputed or not is_due or checkout.status != Status.CAPTURED:
@@ -204,7 +203,7 @@ def _shares_of(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
 
 
 def _outside_events(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OutsideEvents:
-    """Return the events outside the service that moved the order's money: disputes, refunds at the provider."""
+    """Return the disputes, and the refunds made directly at the provider, that moved the order's money."""
     accounts = settling.read_accounts_unlocked(checkout)
     dispute = disputes.blocking_dispute_of_row(checkout) if checkout.status == Status.CAPTURED else None
     if dispute is None:
@@ -226,9 +225,9 @@ def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside
 def _amount_that_came_back(
     checkout: Checkout, shares: Sequence[PaymentRequest], events: OutsideEvents
 ) -> str:
-    """Return the amount that the mates paid, if all of it is back on the lead's card.
+    """Return the amount that the mates paid, if all of it is already on the lead's card.
 
-    Return "" if another part of it is still to come, or if a dispute or a refund moved some of it.
+    Return "" if more money is still to come, or if a dispute or a direct refund moved some of the money.
     """
     reimbursed = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
     is_over = _expects_no_payment(shares) and not events.disputed and events.accounts is None
@@ -236,13 +235,13 @@ def _amount_that_came_back(
 
 
 def _expects_no_payment(shares: Sequence[PaymentRequest]) -> bool:
-    """Return whether each share is reimbursed to the lead's card, or was cancelled or has expired."""
+    """Return whether every share is reimbursed to the lead's card, cancelled or expired."""
     ended = (ShareStatus.REIMBURSED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
     return all(share.status in ended for share in shares)
 
 
 def bill_digest(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
-    """Return a digest of everything that can change on the bill.
+    """Return a digest of everything on the bill that can change.
 
     An open page sends the digest that it has, so that the service can see whether the bill has changed.
     """
@@ -293,7 +292,7 @@ def _offers_and_reports(
     lines: Sequence[Line],
     events: OutsideEvents,
 ) -> dict[str, Any]:
-    """Return the fields about the end of the links, a late mate, a failed refund, and what came back."""
+    """Return the bill's fields about the end of the links, a late mate, a failed refund, and returned money."""
     disputed, is_stopped = events.disputed, any(line.is_stopped for line in lines)
     is_paused = disputed or is_stopped
     return {
@@ -322,7 +321,7 @@ def _failed_refund_sentence(checkout: Checkout) -> str:
 
 
 def _dispute_sentence(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:
-    """Return the sentence about an open dispute, "" if none is open.
+    """Return the sentence about an open dispute, "" if no dispute is open.
 
     If a mate has paid too, the sentence does not say whose payment is disputed (rule share.pauses).
     """
@@ -340,7 +339,7 @@ def _mates_money_sentence(
 ) -> str:
     """Return the sentence about the order's lost or open dispute.
 
-    Without a dispute, return the sentence about where the mates' money goes.
+    If there is no dispute, return the sentence that says where the mates' money goes.
     """
     if events.back:
         return events.back.words
@@ -378,7 +377,7 @@ def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne
 def _labelled_sums(borne: Split, events: OutsideEvents, currency: str) -> list[dict[str, str]]:
     """Return the bill's amounts with their labels. The amounts add up to the order's total.
 
-    An amount that a bank returned to a mate is no longer paid by a mate.
+    If a bank returned an amount to a mate, it no longer counts as paid by a mate.
     """
     returned = events.back.from_mates if events.back else 0
     amounts = {"mine": borne.yours, "out": borne.out, "paid": borne.paid - returned}

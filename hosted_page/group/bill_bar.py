@@ -1,4 +1,4 @@
-"""The bar on the lead's bill: a part for each person, as wide as the amount that the person bears."""
+"""The bar on the lead's bill, with one part per person. The part is as wide as the person's amount is large."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from hosted_page.group import group_members
 from hosted_page.group.bill_lines import Line
 from hosted_page.group.line_looks import ICON_ON_BAR
 
-# If this many people or more share the cost, the bar shows no letters.
+# If at least this many people share the cost, the bar shows no letters.
 NO_LETTERS_FROM = 9
 # The smallest width, in per cent of the bar, that has room for the word "You".
 YOU_WIDTH = 12

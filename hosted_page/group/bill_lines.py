@@ -1,4 +1,4 @@
-"""The lines of the lead's bill: each person's name and amount, and the state of the share in words."""
+"""The lines of the lead's bill: each person's name and amount, and a text about the state of the share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,12 +46,12 @@ class SmsError:
 
 @dataclass(frozen=True)
 class OutsideEvents:
-    """Events outside the service that moved an order's money: a dispute, or a refund at the provider.
+    """Disputes, and refunds made directly at the provider, that moved an order's money.
 
     - `disputed`: the status of the order's open or lost dispute, "" if there is none
     - `back`: texts about the money that lost disputes returned to payers, None if no dispute is lost
-    - `accounts`: the accounts of the order's cards, None if the statuses of the shares already say where the
-      money is
+    - `accounts`: the accounts of the order's cards. It is None if the statuses of the shares already say where
+      the money is.
     """
 
     disputed: str = ""
@@ -75,15 +75,15 @@ class Line:
     """One person's line on the bill.
 
     - `person`: the number of the person's colour
-    - `items`: the units of the share in words, "" if the cost is not split by item
+    - `items`: a text with the units of the share, "" if the cost is not split by item
     - `spoken`: the sentence that a screen reader says when the line changes to this state
     - `seen`: a text that changes whenever the line's content changes
     - `url`: the pay link, "" if the share cannot be paid now
     - `sent_to`: the masked number to which the link is texted
     - `remind_from`: when the next reminder can be sent, "" if it can be sent now
     - `is_waiting`: the text message to the mate is queued and not sent yet
-    - `went`: where a reimbursement is if it is not on the lead's card: "back" if the card returned it, "owed"
-      if it is owed again, "otherwise" if it was paid another way. For all other lines, it is "".
+    - `went`: what happened to a reimbursement that is not on the lead's card: "back" if the card returned it,
+      "owed" if it is owed again, "otherwise" if it was paid another way. For all other lines, it is "".
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
     - `may_change`: the mate declined, but can still reopen the share and pay
@@ -134,7 +134,7 @@ class Line:
 
     @property
     def may_be_kept(self) -> bool:
-        """Whether the lead can choose to cover the share instead of the mate."""
+        """Whether the lead can choose to cover the share, so that the mate no longer pays it."""
         return self.status in (ShareStatus.OPEN, ShareStatus.DECLINED)
 
     @property
@@ -143,7 +143,7 @@ class Line:
         return self.may_be_asked_again or self.may_be_kept
 
     def with_returned_reimbursement(self) -> "Line":
-        """Return the line of a share whose reimbursement the lead's card returned.
+        """Return the line for a share whose reimbursement the lead's card returned.
 
         A screen reader still says that the mate has paid.
         """
@@ -155,7 +155,7 @@ class Line:
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
     def with_failed_capture(self) -> "Line":
-        """Return the line of an open share whose pledge could not be captured."""
+        """Return the line for an open share whose pledge could not be captured."""
         words_of_failure = _("{name}’s card could not be charged. The share is open again.").format(
             name=self.name
         )
@@ -164,9 +164,10 @@ class Line:
         return replace(line, hint=words_of_failure, spoken=words_of_failure, seen=f"{self.seen} not taken")
 
     def with_missing_reimbursement(self, *, is_owed: bool) -> "Line":
-        """Return the line of a `reimbursed` share whose whole amount did not reach the lead's card.
+        """Return the line for a `reimbursed` share of which some money did not reach the lead's card.
 
-        `is_owed` says that the missing amount is still owed to the lead. If false, it was paid another way.
+        If `is_owed` is true, the missing amount is still owed to the lead. Otherwise, it was paid another
+        way.
         """
         words = LOOK_BY_STATUS[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("the money is sent again, or paid another way") if is_owed else ""
@@ -178,8 +179,8 @@ class Line:
     def with_current_state(self, queued_phone: str, events: OutsideEvents) -> "Line":
         """Return the line with the state of the queued text message and of the order's dispute.
 
-        During a dispute, the line offers no link. `queued_phone` is the phone number of a text message that is
-        queued and not sent yet, "" if there is none.
+        During a dispute, the line offers no link. `queued_phone` is the number to which a queued text message
+        will be sent, "" if no message is queued.
         """
         disputed = events.disputed
         seen = f"{self.seen} {bool(queued_phone)} {disputed}"
@@ -201,7 +202,7 @@ class Line:
         return line
 
     def stopped(self) -> "Line":
-        """Return the line while an operator has stopped the shop. It offers no way to ask the mate."""
+        """Return the line for a stopped shop, without the actions that ask the mate."""
         seen = f"{self.seen} stopped"
         line = replace(self, is_stopped=True, seen=seen, url="", qr_url="", sent_to="")
         return line._paused() if self.status == ShareStatus.OPEN else line
@@ -238,7 +239,7 @@ def lines_of(
 
 
 def _correct_for_money(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
-    """Return the line, corrected if the share's status does not show where its money is."""
+    """Return the line. Correct it if the share's status does not show where the share's money is."""
     part, is_owed = accounts.reimbursement(share)[1], accounts.owed_to_lead(share) > 0
     if share.status not in SHARE_PAID or not (is_owed or part.settled):
         return line
@@ -250,7 +251,7 @@ def _correct_for_money(line: Line, share: PaymentRequest, accounts: Accounts) ->
 
 
 def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
-    """Map the id of each share with a queued, unsent text message to the phone number of the message."""
+    """Map the id of each share to the phone number of its queued text message. Other shares are left out."""
     texted = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
     if not texted:
         return {}
@@ -260,12 +261,12 @@ def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: date
 
 
 def _mask_phone(phone: str) -> str:
-    """Return the phone number masked except for its last four digits, "" if there is no number."""
+    """Return the phone number with all but the last four digits masked, "" if there is no number."""
     return f"•••• {phone[-4:]}" if phone else ""
 
 
 def _last_reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
-    """Map the id of each paid share to the share's last reimbursement."""
+    """Map the id of each paid share to its last reimbursement."""
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
         return {}
@@ -311,7 +312,7 @@ def _look_fields(checkout: Checkout, share: PaymentRequest, *, is_claimed: bool)
 
 
 def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
-    """Return the values of a line's fields that describe the share's open link."""
+    """Return the fields of a line that describe the share's open link."""
     target, next_reminder_at = PaymentTarget(checkout, share), share.next_reminder_at
     return {
         "url": target.absolute(),
@@ -353,8 +354,8 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, reimbursement: Oper
 def _money_hint(reimbursed_at: str) -> str:
     """Return where the money of a paid share is, after the lead's bank has returned the order's money.
 
-    `reimbursed_at` is when the share was reimbursed, "" if it was not. Money that was not reimbursed stays with
-    the shop and covers a part of the shop's loss.
+    `reimbursed_at` is when the share was reimbursed, "" if it was not. The shop keeps money that was not
+    reimbursed. It covers a part of the shop's loss.
     """
     if not reimbursed_at:
         return _("kept by the shop")

@@ -1,4 +1,4 @@
-"""Views of the lead's bill: its live part, and the lead's actions, such as texting a link to a mate."""
+"""Views of the lead's bill: the part that updates itself, and the lead's actions, such as texting a link to a mate."""
 
 from collections.abc import Callable
 from functools import partial
@@ -51,7 +51,7 @@ _ORDER, _SHARES = Prepared(_select_order, UUID), Prepared(_select_shares, UUID, 
 def refresh_bill(request: HttpRequest) -> HttpResponse:
     """Return the current bill, or status 204 if the page already shows it (rule bill.live).
 
-    The response makes the page reload if the lead is signed out, or if the order is no longer captured.
+    If the lead is signed out, or the order is no longer captured, the response makes the page reload.
     """
     try:
         checkout_uuid = UUID(request.GET.get("id", ""))
@@ -110,7 +110,7 @@ def _share_action(
 
 
 def _try_action(action: Callable[[PaymentRequest], object], share: PaymentRequest) -> str:
-    """Change a share. Return "", or the sentence that says why the share was not changed."""
+    """Change a share. Return "", or the reason why the share was not changed, as a sentence."""
     try:
         action(share)
     except ShareNotOpen as error:
@@ -121,7 +121,8 @@ def _try_action(action: Callable[[PaymentRequest], object], share: PaymentReques
 
 
 cancel_share = _share_action(lambda request, share: mate_shares.cancel(share.pk))
-# The new link is in the closed part of the share's line. Browsers open it to show an element inside it.
+# The new link is in the collapsed part of the share's line. A browser expands the part to show an element in
+# it.
 ask_again = _share_action(lambda request, share: share_changes.ask_again(share.pk), anchor="link")
 rename = _share_action(
     lambda request, share: share_changes.rename(share.pk, clean_name(request.POST.get("new_name", "")))
@@ -130,7 +131,7 @@ rename = _share_action(
 
 @for_form
 def add_mate(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Ask one more mate for an amount, on the lead's request."""
+    """Ask one more mate for an amount, as the lead requests."""
     if not views.is_lead(request, target):
         return views.show_signed_out(request, target)
     name, amount = (request.POST.get(field, "")[:60] for field in ("new_name", "new_amount"))
@@ -148,7 +149,7 @@ def add_mate(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _stopped_sentence() -> str:
-    """Return the sentence that refuses a new request to a mate while an operator has stopped the shop."""
+    """Return the sentence that says that no mate can be asked, because an operator has stopped the shop."""
     return _("This shop is not taking payments now. Try again later.")
 
 
@@ -184,7 +185,7 @@ def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest 
 
 @for_form
 def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Text a share's link or a reminder to a mate, on the lead's request."""
+    """Text a share's link or a reminder to a mate, as the lead requests."""
     if not views.is_lead(request, target):
         return views.show_signed_out(request, target)
     share = _named_share(request, target)
@@ -216,10 +217,10 @@ def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _remind(request: HttpRequest, target: PaymentTarget) -> str:
-    """Send each reminder that the page offers.
+    """Send all reminders that the page offers.
 
-    Return "" if all were sent. Otherwise, return one text with the name of each mate whose reminder was
-    refused, and the reason.
+    Return "" if all of them were sent. Otherwise, return one text with the name of each mate who could not be
+    reminded, and the reason.
     """
     leads_bill, refusals = bill.bill_of(target.checkout), []
     offer = leads_bill.last_day if leads_bill else None
@@ -234,7 +235,7 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
 def _send_link(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed_number: str
 ) -> bill_lines.SmsError | None:
-    """Send a share's link or a reminder. Return an error to show to the lead, or None."""
+    """Send a share's link or a reminder. Return the error to show to the lead, or None."""
     try:
         number = (
             parse_phone(typed_number, target.checkout.merchant) if typed_number or not share.phone else ""

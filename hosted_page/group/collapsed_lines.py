@@ -1,6 +1,7 @@
-"""Collapsed lines of a bill for many people: similar shares become one line, which expands when tapped.
+"""Collapsed lines of a bill for many people. Similar shares become one line, which expands when tapped.
 
-The collapsed line is called a fold. When it expands, the hidden lines appear in their places on the bill.
+The code calls the collapsed line a fold. When a fold expands, the hidden lines appear in their places on the
+bill.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from hosted_page.group.bill_lines import Line
 from hosted_page.group.line_looks import LOOK_BY_STATUS
 from payments import money
 
-# For each look, the smallest number of shares that are collapsed into one line.
+# For each look of a line, the smallest number of shares that are collapsed into one line.
 MINIMUM = {"out": 7, "paid": 3}
 
 
@@ -23,7 +24,7 @@ MINIMUM = {"out": 7, "paid": 3}
 class CollapsedLine:
     """Shares that look alike, collapsed into one line.
 
-    `is_open` says that the fold is expanded at first, because the text message of one of its shares was
+    `is_open` says that the fold is expanded from the start, because a text message for one of its shares was
     refused.
     """
 
@@ -43,8 +44,8 @@ def collapse(
 ) -> list[CollapsedLine]:
     """Return one fold for each look in MINIMUM.
 
-    If a look has too few shares, `is_used` of its fold is false. The fold is still returned, because a page
-    that was opened earlier might show it.
+    If too few shares have a look, its fold is returned with `is_used` false, because an open page might still
+    show it.
     """
     return [_fold_lines(checkout, shares, lines, look) for look in MINIMUM]
 

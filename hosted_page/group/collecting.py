@@ -1,4 +1,5 @@
-"""The lead's page while mates pledge: which mates are in, and the amount that the lead covers by paying now.
+"""The lead's page while mates pledge. It shows which mates have pledged, and how much the lead covers by paying
+now.
 
 Rules pledge.page, pledge.choice.
 """
@@ -27,16 +28,18 @@ from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.table import cell_of
 from payments import money
 
-COLLECTING = "collecting"  # query parameter of the requests with which the page updates itself
-CELL = cell_of(Situation.COLLECTING, Viewer.LEAD)  # the words while some mates are in and others are not
-SHORT = timedelta(minutes=5)  # from then on, the badge says that time is running
+COLLECTING = "collecting"  # query parameter of the page's automatic updates
+CELL = cell_of(
+    Situation.COLLECTING, Viewer.LEAD
+)  # the texts while some mates have pledged and others have not
+SHORT = timedelta(minutes=5)  # when less time is left, the badge says that time is running out
 NOT_IN = (ShareStatus.OPEN, ShareStatus.PAYING)
 ASKED = (*NOT_IN, ShareStatus.PLEDGED)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A person's line on the lead's page. The badge of a mate's line says whether the mate is in."""
+    """A person's line on the lead's page. A mate's badge says whether the mate has pledged."""
 
     name: str
     initial: str
@@ -60,26 +63,26 @@ class Sums:
 
 
 def is_collecting(shares: Sequence[PaymentRequest]) -> bool:
-    """Return whether the links of an unpaid order with these shares are open."""
+    """Return whether the links to these shares are open. The shares belong to an unpaid order."""
     return any(share.status != ShareStatus.DRAFT for share in shares)
 
 
 def is_being_split(target: PaymentTarget) -> bool:
-    """Return whether the target is an unpaid order, and its mates are asked to pledge shares."""
+    """Return whether the target is an unpaid order whose mates are asked to pledge shares."""
     if target.share is not None or not target.is_payable:
         return False
     return is_collecting(current_checkouts.shares_of(target.checkout))
 
 
 def is_update(request: HttpRequest) -> bool:
-    """Return whether the request is the automatic update of an open page on which the lead waits for mates."""
+    """Return whether the request is an automatic update of the page on which the lead waits for mates."""
     return COLLECTING in request.GET and wants_part(request)
 
 
 def show_collecting(
     request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
 ) -> HttpResponse:
-    """Show which mates are in. The page updates itself and keeps the lead signed in."""
+    """Show which mates have pledged. The page updates itself and keeps the lead signed in."""
     is_part = wants_part(request)
     context = _context(target, shares) | {
         "is_whole": not is_part,
@@ -94,7 +97,7 @@ def show_collecting(
 def _notice(
     request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
 ) -> dict[str, str] | None:
-    """Return the notice about pledges that the lead's new split or a stop of the shop has ended, None without one."""
+    """Return the notice about pledges that the lead's new split or a stop of the shop has ended, otherwise None."""
     is_changed = ended_pledges.CHANGED in request.GET
     notice = ended_pledges.notice_for_lead(target.checkout) if is_changed else None
     return notice or ended_pledges.notice_of_stop(target.checkout, shares)
@@ -103,7 +106,8 @@ def _notice(
 def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
     checkout, now = target.checkout, current_checkouts.read_at(target.checkout)
     sums = _sums_of(checkout, shares)
-    # It is not known how many mates will take the free units.
+    # The shares with free units are counted separately, because it is not known how many mates will take the
+    # units.
     asked_shares = [share for share in shares if share.status in ASKED and not share.has_free_units(now)]
     count = sum(share.status == ShareStatus.PLEDGED for share in shares)
     is_everyone_in = count > 0 and not sums.missing
@@ -128,7 +132,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
 
 
 def _bill_of(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> GroupBill:
-    """Return the bill for the bar. The lead's part has the word "You" if it is wide enough, otherwise a letter."""
+    """Return the bill for the bar. The lead's part shows "You" if it is wide enough, otherwise a letter."""
     bill = group_members.bill_for_claim(checkout, shares, "", now)
     lead, *mates = bill.people
     if float(lead.width) >= bill_bar.YOU_WIDTH:
@@ -152,7 +156,7 @@ def _heading(checkout: Checkout, sums: Sums, count: int, mate_count: int, *, is_
 
 
 def _missing_names(shares: Sequence[PaymentRequest], now: datetime) -> list[str]:
-    """Return the name of each mate who is not in, "" for a mate without one.
+    """Return the name of each mate who has not pledged, "" for a mate without a name.
 
     Free units count as two mates, because it is not known how many mates will take them.
     """
@@ -165,7 +169,7 @@ def _missing_names(shares: Sequence[PaymentRequest], now: datetime) -> list[str]
 def _sentence(checkout: Checkout, sums: Sums, count: int, missing: Sequence[str]) -> SafeString:
     """Return the sentence that says what happens to the money if the lead pays now.
 
-    `missing` has the name of each mate who is not in.
+    `missing` has the name of each mate who has not pledged.
     """
     if count == 0:
         return SafeString(
@@ -206,7 +210,9 @@ def _labelled_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
 
 
 def _pay_words(checkout: Checkout, sums: Sums, *, is_everyone_in: bool) -> dict[str, str]:
-    """Return the button's label, and the line above it. The label has few words, so that the button never grows."""
+    """Return the label of the button, and the line above it. The label is always short, so that the button keeps
+    its size.
+    """
     if sums.missing:
         note = _("You’d cover {amount}").format(amount=_display(checkout, sums.missing))
         return {"pay_note": note, "pay_label": _("Pay anyway")}

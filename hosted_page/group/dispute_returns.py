@@ -1,4 +1,4 @@
-"""Texts for the lead about money that banks returned to the lead or to mates after lost disputes."""
+"""Texts for the lead about money that banks returned after lost disputes, to the lead or to mates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ EVER_PAID = (*SHARE_PAID, ShareStatus.REFUNDED)
 class ReturnedMoney:
     """Texts for the lead about the money that lost disputes returned.
 
-    - `own`: the amount of the lead's own payment that was returned, "" if only mates' payments were returned
-    - `from_mates`: the amount of the mates' paid shares that was returned, in minor units
-    - `badge`: who got the money, as a short label
+    - `own`: the part of the lead's own payment that was returned, "" if only mates' payments were returned
+    - `from_mates`: the part of the mates' paid shares that was returned, in minor units
+    - `badge`: a short label that says who got the money
     - `at`: when the dispute was closed
     - `words`: sentences that say how much of the mates' payments was returned, and that mates are no longer
       asked to pay
@@ -73,7 +73,7 @@ def _returned_to_mates(shares: Sequence[PaymentRequest], amounts: Mapping[UUID, 
 def _reimbursements_kept(
     shares: Sequence[PaymentRequest], accounts: Accounts | None
 ) -> dict[PaymentRequest, int]:
-    """Map each paid share to its reimbursed amount that is still on the lead's card.
+    """Map each paid share to the part of its reimbursement that is still on the lead's card.
 
     Shares with an amount of 0 are left out.
     """
@@ -85,7 +85,7 @@ def _reimbursements_kept(
 
 
 def _settlement_sentence(checkout: Checkout, reimbursed: Mapping[PaymentRequest, int]) -> str:
-    """Return the sentence that says how much of the mates' money also reached the lead's card.
+    """Return the sentence that says how much of the mates' money the lead's card got in addition.
 
     It asks the lead to settle that amount with these mates.
     """
@@ -104,8 +104,8 @@ def _mate_sentence(checkout: Checkout, share: PaymentRequest, amount: int, *, is
     """Return the sentence about the amount that a bank returned to a mate's card.
 
     If the lead's bank returned no money (`is_borne`), the sentence also says who bears the amount. The
-    sentence does not name the mate. The card might be another person's, and a bank's decision concerns only
-    the bank and the card holder.
+    sentence does not name the mate, because the card might be another person's, and a bank's decision
+    concerns only the bank and the card holder.
     """
     words = _("A bank has returned {amount} to a mate’s card.")
     words = words.format(amount=money.display_for_payer(amount, checkout.currency))

@@ -1,4 +1,4 @@
-"""The free units at the group link: the form to take some of them, and why they were not taken.
+"""The form on the group page to take some of the free units, and the reasons why they were not taken.
 
 Rule split.free_units.
 """
@@ -32,7 +32,7 @@ class FreeLine:
 
 
 class ItemsNotTaken(Exception):
-    """The chosen units were not taken. `kind` is "name", "items" or "taken". The page says why."""
+    """The chosen units were not taken. `kind` is the reason that the page shows: "name", "items" or "taken"."""
 
     def __init__(self, kind: str, title: str, words: str = "") -> None:
         super().__init__(title)
@@ -40,7 +40,7 @@ class ItemsNotTaken(Exception):
 
 
 def chosen_units(form: QueryDict, checkout: Checkout) -> list[int]:
-    """Return the typed number of units of each line. Text that is not a number counts as 0."""
+    """Return how many units of each line the person chose. Text that is not a number counts as 0."""
     texts = [form.get(UNITS.format(line=number), "").strip() for number in range(len(checkout.bill))]
     return [int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0 for text in texts]
 
@@ -79,8 +79,8 @@ def form_context(
 ) -> dict[str, Any] | None:
     """Return the context of the form, None if no units are free.
 
-    `units` has the number of units that the person chose of each line of the order, or is () at first. Units
-    that are no longer free do not count, and the notice `lost` says this.
+    `units` has the number of units that the person chose of each line, or is () at first. Units that are no
+    longer free are subtracted, and the notice `lost` says this.
     """
     free = unit_claims.free_units(shares, current_checkouts.read_at(checkout))
     if not any(free):
@@ -124,7 +124,9 @@ def lost_notice(items: dict[str, Any] | None) -> dict[str, str]:
 
 
 def _lost_units(checkout: Checkout, units: Sequence[int], free: Sequence[int]) -> dict[str, str] | None:
-    """Return the title and the words about the first line whose chosen units were taken by other people."""
+    """Return a notice about the first line whose chosen units were taken by other people, None if there is no such
+    line.
+    """
     for item, count, available in zip(checkout.bill, units, free, strict=True):
         if count > available == 0:
             return {"title": _("{item} was just taken").format(item=item.name), "words": ""}

@@ -1,4 +1,4 @@
-"""The group link as the lead shares it: the exact words that are sent, and the address (rule group.link)."""
+"""The group link as the lead shares it: the text that is sent, and the address (rule group.link)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from payments import money
 
 @dataclass(frozen=True)
 class SharedGroupLink:
-    """The group link. `words` and `url` are sent. `shown` is the URL without its scheme, for display."""
+    """The group link. `words` and `url` are sent to mates. `shown` is the URL for display, without its scheme."""
 
     words: str
     url: str

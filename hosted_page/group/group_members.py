@@ -1,4 +1,4 @@
-"""The bill as the group may see it: which shares are paid, claimed or free (rule group.privacy)."""
+"""The bill as the group may see it. It shows which shares are paid, claimed or free (rule group.privacy)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from payments import money
 LEAD, PAID, PLEDGED, TAKEN, SENT, FREE = "lead", "paid", "pledged", "taken", "sent", "free"
 # The smallest width, in per cent of the bar, that has room for a letter.
 ROOM = 6
-# The mates have the colours 2 to 6, in the order of their shares. The sixth mate has colour 2 again.
+# The mates' colours have the numbers 2 to 6. After the fifth mate, they start again with 2.
 MATES_TINTS = 5
 
 
@@ -30,8 +30,8 @@ class Person:
 
     - `left`, `width`: position and width of the person's part of the bar, in per cent
     - `is_named`: the lead gave the share a name
-    - `items`: the units of the share in words, "" if the cost is not split by item
-    - `is_units`: the units are free, so that mates can take some of them
+    - `items`: a text with the units of the share, "" if the cost is not split by item
+    - `is_units`: the share consists of free units, of which mates can take some
     - `was_paid`: the share was paid at some time, even if it was refunded later. Its payer has a receipt.
     """
 
@@ -62,13 +62,13 @@ class Person:
 
     @property
     def called(self) -> str:
-        """Name of the share as the group sees it: its person's name, or the share's number on the bill."""
+        """Name of the share as the group sees it: the person's name, or the number of the share on the bill."""
         is_nameless = self.state == FREE and not self.is_named
         return _("Share {number}").format(number=self.position) if is_nameless else self.name
 
     @property
     def of_whom(self) -> str:
-        """Name of the share in a sentence: "Zoe’s share", or "Share 6"."""
+        """Name of the share for use in a sentence, such as "Zoe’s share" or "Share 6"."""
         whose = _("{name}’s share").format(name=self.name) if self.is_named else ""
         return whose or _("Share {number}").format(number=self.position)
 
@@ -93,7 +93,7 @@ class GroupBill:
 
     @property
     def mine(self) -> Person | None:
-        """Share that this browser has claimed, None if it has claimed no share."""
+        """Share that this browser has claimed, None if it has not claimed one."""
         return next((person for person in self.people if person.is_mine), None)
 
 
@@ -139,10 +139,10 @@ def _person_of_share(
 
 
 def _visible_state(share: PaymentRequest, now: datetime) -> str:
-    """Return the state of a share that the group may see (rule group.privacy).
+    """Return the share's state for the group (rule group.privacy).
 
-    Unless a share is paid, open, pledged or being paid, it is shown as the lead's part. The group therefore does not
-    see that a mate declined.
+    A share that is not paid, open, pledged or being paid is shown as a part of the lead's. The group
+    therefore does not see that a mate declined.
     """
     if share.status in SHARE_PAID:
         return PAID
@@ -162,10 +162,9 @@ def _is_split_equally(checkout: Checkout, amounts: Sequence[int]) -> bool:
 
 
 def share_name(share: PaymentRequest, equal_order: Checkout | None = None) -> str:
-    """Return the text that replaces the name of a share without one: its number on the bill, or the number of free
-    units.
+    """Return the text to show for a share without a name: its number on the bill, or how many units are free.
 
-    If `equal_order` is passed, the text says instead that the share is one of this order's equal shares.
+    If `equal_order` is passed, the text instead says that the share is one of this order's equal shares.
     """
     if share.has_units_for_anyone:
         count = sum(share.units)
@@ -176,12 +175,14 @@ def share_name(share: PaymentRequest, equal_order: Checkout | None = None) -> st
 
 
 def name_of(share: PaymentRequest) -> str:
-    """Return the name of a share as the lead sees it: the mate's name, otherwise the share's number."""
+    """Return the mate's name for the lead, or the share's number if the mate has no name."""
     return share.shown_name or share_name(share)
 
 
 def share_mark(share: PaymentRequest) -> str:
-    """Return the letter or number in a share's circle: free units have their number, others their position."""
+    """Return the text in a share's circle: the first letter of its name, otherwise its number of free units or its
+    position.
+    """
     units = sum(share.units) if share.has_units_for_anyone else 0
     return share.shown_name[:1].upper() or str(units or share.position)
 
@@ -194,7 +195,7 @@ def colour_number(share: PaymentRequest) -> int:
 
 
 def look_of_person(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
-    """Return the fields of a line that show the mate and the units of the share."""
+    """Return the fields that show the mate and the units of the share on a line."""
     return {
         "initial": share_mark(share),
         "items": share_items.in_words(checkout, share.units),
@@ -203,9 +204,9 @@ def look_of_person(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
 
 
 def claim_end(share: PaymentRequest, checkout: Checkout) -> SafeString:
-    """Return the time of day until which a claimed share is reserved, as HTML.
+    """Return the time of day at which a claim on a share ends, as HTML.
 
-    Return "" if the share is not open, for example while its card is being charged.
+    Return "" if the share is not open, for example because its card is being charged.
     """
     if share.status != ShareStatus.OPEN or share.claimed_until is None:
         return SafeString()

@@ -20,10 +20,11 @@ from payments.models import Payment
 def page_notice(
     request: HttpRequest, group: Group, bill: GroupBill, refusal: TakeRefusal
 ) -> dict[str, str] | None:
-    """Return the notice at the top of the page, None if there is none.
+    """Return the notice at the top of the page, None if there is no notice.
 
-    It says why no share was taken, or that this person has just released or declined a share. If the person's
-    pledge has ended, for example because the lead changed the split, it says that the hold is released.
+    It says why no share was taken, or that this person has just released or declined a share. If this
+    person's pledge has ended, for example because the lead changed the split, it says that the hold is
+    released.
     """
     share = bill.at(refusal.position) if refusal.kind == "taken" else None
     if refusal.kind in ("limit", "items"):
@@ -37,7 +38,7 @@ def page_notice(
 
 
 def _own_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str, str] | None:
-    """Return the notice about what this person has just done, or about their pledge that has ended."""
+    """Return the notice about this person's last action, or about their pledge if it has ended."""
     shares = {name: bill.at(parse_number(request.GET.get(name, ""))) for name in ("taken", "left")}
     if shares["taken"] is not None and not shares["taken"].is_mine:
         return _ended_pledge_notice(request, group, bill) or _not_claimed_notice(group, bill, shares["taken"])
@@ -49,9 +50,9 @@ def _own_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str
 
 
 def _declined_notice(request: HttpRequest, group: Group) -> dict[str, str] | None:
-    """Return the notice for a person who has declined a share in this browser and can still reopen it.
+    """Return the notice for a person who declined a share in this browser and can still reopen it.
 
-    It leads to the page of the share, where the person can change their mind.
+    It links to the page of the share, where the person can reopen it.
     """
     claim, now = payer.claim_of(request), current_checkouts.read_at(group.checkout)
     declined = group.checkout.payment_requests.filter(status=ShareStatus.DECLINED, claim_digest=claim)
@@ -69,10 +70,9 @@ def _declined_notice(request: HttpRequest, group: Group) -> dict[str, str] | Non
 
 
 def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:
-    """Return the notice for a person who was redirected here because they have not claimed the share.
+    """Return the notice for a person who was redirected from a share that they have not claimed.
 
-    The person might have paid the share in a browser that no longer remembers it, so the notice of a paid
-    share offers a sign-in.
+    If the share is paid, the notice offers a sign-in, because the person might have paid in another browser.
     """
     if share.was_paid:
         sign_in = f"{group.share_path(share.position)}?{SIGN_IN}=1"
@@ -81,8 +81,8 @@ def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[st
         if share.state == group_members.PAID:
             title = _("{share} is paid").format(share=share.of_whom)
             return {"tone": "done", "icon": "check", "title": title, "words": words}
-        # The share was paid and then refunded. The title does not say this, because only the payer and the
-        # shop may know it.
+        # The share was paid and then refunded. Only the payer and the shop may know this, so the title does
+        # not say it.
         title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     if share.state == group_members.LEAD:
@@ -91,7 +91,9 @@ def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[st
 
 
 def _not_asked_notice(group: Group, bill: GroupBill) -> dict[str, str] | None:
-    """Return the notice about a share that the lead covers, None if the page says that no share can be taken."""
+    """Return the notice about a share that the lead covers. Return None if the page already says that no share is
+    free.
+    """
     if not _is_open(group, bill):
         return None
     title = _("{name} is no longer asking for this").format(name=group.name)
@@ -101,7 +103,7 @@ def _not_asked_notice(group: Group, bill: GroupBill) -> dict[str, str] | None:
 def _ended_pledge_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str, str] | None:
     """Return the notice for a mate whose pledge has ended, None for anyone else.
 
-    After the capture, only a pledge that could not be captured has a notice.
+    After the capture, there is a notice only for a pledge that could not be captured.
     """
     if group.checkout.status not in (Status.CREATED, Status.CAPTURED):
         return None
@@ -120,9 +122,9 @@ def _ended_pledge_notice(request: HttpRequest, group: Group, bill: GroupBill) ->
 
 
 def _failure_notice(group: Group, bill: GroupBill, share: PaymentRequest, hold: Payment) -> dict[str, str]:
-    """Return the notice for the mate whose hold could not be captured.
+    """Return the notice for a mate whose hold could not be captured.
 
-    If this mate can pay the share now, the notice also has the heading of the page.
+    If this mate can pay the share now, the notice also has a heading for the page.
     """
     person, heading, advice = bill.at(share.position), "", ""
     is_open, is_mine = _is_open(group, bill), person is not None and person.is_mine
@@ -148,7 +150,7 @@ def _is_all_taken(group: Group, bill: GroupBill) -> bool:
 
 
 def _taken_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str]:
-    # If no share can be taken, another part of the page says why.
+    # If no share can be taken, a different part of the page says why.
     is_any_free = _is_open(group, bill) and bool(bill.of(group_members.FREE))
     words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
     title = _("{share} was just taken").format(share=share.of_whom)

@@ -10,8 +10,6 @@ from hosted_page.payment_target import lead_name
 
 @dataclass(frozen=True)
 class Group:
-    """A split order and the token of its group link."""
-
     checkout: Checkout
     token: str
 
@@ -33,10 +31,11 @@ class Group:
 class TakeRefusal:
     """The reason why a share was not taken.
 
-    `kind` is "taken" (the share is not free), "name" (a name is missing), "items" (no such units can be
-    taken), "show" (only the sum was asked for) or "limit" (the network has taken too many shares). `position`
-    is the share's position. `typed` is the name that the person typed, and `units` are the units that the
-    person chose.
+    - `kind`: "taken" (the share is not free), "name" (a name is missing), "items" (no such units can be taken),
+      "show" (the person only asked for the sum) or "limit" (the network has taken too many shares)
+    - `position`: the position of the share
+    - `typed`: the name that the person typed
+    - `units`: the units that the person chose
     """
 
     kind: str = ""

@@ -48,8 +48,8 @@ GroupView = Callable[[HttpRequest, Group], HttpResponse]
 def for_group(view: GroupView) -> Callable[..., HttpResponse]:
     """Decorate a view so that it receives the split order of a group link.
 
-    The view raises Http404 if the link is unknown. If the cost is no longer split, the page says that no share
-    is left.
+    If the link is unknown, the view raises Http404. If the cost is no longer split, the page says that no
+    share is left.
     """
 
     @wraps(view)
@@ -77,7 +77,7 @@ def _show_ended(request: HttpRequest, group: Group) -> HttpResponse:
 
 
 def redirect_to_group(token: str, **query: int) -> HttpResponseRedirect:
-    """Redirect to a group page. The query parameter `left` is the position of a share that was released."""
+    """Redirect to a group page. A query parameter `left` is the position of a share that was released."""
     parameters = "&".join(f"{name}={value}" for name, value in query.items())
     path = reverse("group", args=[token])
     return HttpResponseRedirect(f"{path}?{parameters}" if parameters else path, status=303)
@@ -110,7 +110,7 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
     situation = group_situation.situation_of(group.checkout, bill)
     status = page_of(situation, Viewer.GROUP_LINK, _values(group, situation, shares))
     is_open = status.state == "step"
-    if situation == Situation.BANK_RETURNED:  # a share that was paid might not be paid any more
+    if situation == Situation.BANK_RETURNED:  # a share that was paid before might not count as paid now
         bill = replace(bill, people=bill.people[:1])
     if situation == Situation.DISPUTED and bill.mine is not None and bill.mine.until:
         status.paragraphs[0] = format_html("{} {}", NOT_CHARGED, status.paragraphs[0])
@@ -151,9 +151,9 @@ def _render_template(
 
 
 def _own_page(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest]) -> str:
-    """Return the path of the reader's own page, if this browser belongs to the lead or to a mate who paid.
+    """Return the path of the visitor's own page, if this browser belongs to the lead or to a mate who paid.
 
-    Return "" for anyone else, and for a reader who was redirected here from another person's share.
+    Return "" for anyone else, and for a visitor who was redirected here from another person's share.
     """
     checkout = group.checkout
     if checkout.lead_id is not None and payer.customer_of(request, checkout.pk) == checkout.lead_id:
@@ -175,7 +175,7 @@ def _own_page(request: HttpRequest, group: Group, shares: Sequence[PaymentReques
 def _order_summary(group: Group, bill: GroupBill, situation: Situation, *, is_open: bool) -> summary.Summary:
     """Return the order's summary for a mate.
 
-    It shows the amount of each share if a share can be taken, or if this browser has taken one.
+    If a share can be taken, or if this browser has taken one, the summary shows the amount of each share.
     """
     shows_amounts = is_open or bill.mine is not None
     is_disputed = situation in (Situation.DISPUTED, Situation.BANK_RETURNED)
@@ -234,7 +234,7 @@ def take_share(request: HttpRequest, group: Group) -> HttpResponse:
 def _take_units(
     request: HttpRequest, group: Group, name: str, browser: str
 ) -> tuple[int, TakeRefusal | None]:
-    """Take free units. Return the position of their share, or the reason if they were refused."""
+    """Take free units. Return the position of their share, and the reason if they were refused."""
     checkout, units = group.checkout, free_items.chosen_units(request.POST, group.checkout)
     refusal = TakeRefusal(typed=name, units=tuple(units))
     if "show" in request.POST:
@@ -286,10 +286,10 @@ def _take_share(
 @require_safe
 @for_group
 def show_qr_page(request: HttpRequest, group: Group) -> HttpResponse:
-    """Show the group link as a QR code that mates can scan, and who has taken a share.
+    """Show the group link as a QR code that mates can scan, and the list of who has taken a share.
 
-    An htmx request gets only the part of the page that changes. If no share can be taken any more, redirect
-    to the page from which the QR code was opened. That page says why.
+    If htmx sends the request, return only the part of the page that changes. If no share can be taken any
+    more, redirect to the page from which the QR code was opened, because that page says why.
     """
     bill = _bill_of(request, group, _current_shares(group))
     if not _can_still_be_taken(group, bill):
@@ -308,7 +308,7 @@ def show_qr_page(request: HttpRequest, group: Group) -> HttpResponse:
 
 
 def _can_still_be_taken(group: Group, bill: GroupBill) -> bool:
-    """Return whether a share can still be taken: one is free, or is claimed and might become free again."""
+    """Return whether a share is free, or is claimed and might become free again."""
     is_paid = (
         group.checkout.status == Status.CAPTURED
         and disputes.blocking_dispute_of_row(group.checkout) is None

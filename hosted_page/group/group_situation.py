@@ -1,4 +1,4 @@
-"""Where the money of a split order is, for a person with only the group link (rule group.opens)."""
+"""The state of a split order's money, for a person who has only the group link (rule group.opens)."""
 
 from checkout import pledges, refunds, settling
 from checkout.models import Checkout
@@ -14,7 +14,7 @@ NOT_IN = (group_members.FREE, group_members.SENT, group_members.TAKEN)
 
 
 def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
-    """Return the situation: where the order's money is, or why no share can be taken. Rule group.opens."""
+    """Return where the order's money is, or why no share can be taken. Rule group.opens."""
     if checkout.status == Status.CREATED:
         return _unpaid_situation(checkout, bill)
     if checkout.status == Status.AUTHORIZED and _is_everyone_in(bill):
@@ -41,7 +41,7 @@ def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
 
 
 def _unpaid_situation(checkout: Checkout, bill: GroupBill) -> Situation:
-    """Return the situation of an unpaid order. It says whether a share can be pledged now, and if not, why."""
+    """Return the situation of an unpaid order. It says whether a share can be pledged now, or why not."""
     states = {person.state for person in bill.people}
     if states.isdisjoint({*NOT_IN, group_members.PLEDGED}):
         return Situation.UNPAID

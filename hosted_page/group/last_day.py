@@ -1,4 +1,4 @@
-"""The last day of an order's links, on which the lead can text reminders to mates (rule share.last_day)."""
+"""The last day of an order's links. On this day, the lead can text reminders to mates (rule share.last_day)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class LastDay:
 
     @property
     def reminded_names(self) -> SafeString:
-        """Names of the mates who were reminded today, as a list in words."""
+        """Names of the mates who were reminded today, joined into a list for a sentence."""
         return _list_names(self.reminded)
 
     @property
     def others_names(self) -> SafeString:
-        """Names of the mates without a number, as a list in words."""
+        """Names of the mates without a number, joined into a list for a sentence."""
         return _list_names(self.others)
 
     @property
@@ -49,7 +49,7 @@ class LastDay:
 
 
 def _list_names(lines: Sequence[Line]) -> SafeString:
-    """Return names as a list in the active language: "Finn, Priya and نور"."""
+    """Return the names as a list in the active language, such as "Finn, Priya and نور"."""
     names = [format_html("<bdi>{}</bdi>", line.name) for line in lines]
     return SafeString(format_list(names, locale=to_locale(get_language() or "en")))
 
@@ -59,7 +59,7 @@ def last_day_offer(
 ) -> LastDay | None:
     """Return the offer to remind mates. Return None before the links' last day, or if no share is open.
 
-    `lines` are the lines of the bill.
+    `lines` are the bill's lines.
     """
     end = link_deadline.ends_at(shares)
     if end is None or end - now > link_deadline.LAST_DAY:

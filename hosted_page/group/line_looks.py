@@ -1,11 +1,11 @@
-"""The look, icon and words of a person's line on the lead's bill, by the status of the share."""
+"""The look, icon and text of a person's line on the lead's bill, for each status of a share."""
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from checkout.states import SHARE_PAID, ShareStatus
 
-# The look, tone, icon and words of a share's line for each status. The look shows who bears the share, and
+# The look, tone, icon and text of a share's line for each status. The look shows who bears the share, and
 # whether the share is open.
 LOOK_BY_STATUS: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
@@ -23,8 +23,8 @@ PAUSED_LOOK: tuple[str, str | Promise] = (
     "pause",
     gettext_lazy("Paused"),
 )  # while a dispute is open, or the shop is stopped
-# Used after the lead's own bank has returned money. These looks do not show who bears a share, because the
-# service no longer knows it.
+# Used after the lead's own bank has returned money. The service then no longer knows who bears a share, so
+# these looks do not show it.
 LOOK_AFTER_LOST_DISPUTE: dict[str, tuple[str, str, str, str | Promise]] = {
     **dict.fromkeys(SHARE_PAID, LOOK_BY_STATUS[ShareStatus.PAID]),
     ShareStatus.DECLINED: ("ended", *LOOK_BY_STATUS[ShareStatus.DECLINED][1:]),
@@ -32,7 +32,7 @@ LOOK_AFTER_LOST_DISPUTE: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("Cancelled")),
     ShareStatus.REFUNDED: ("ended", *LOOK_BY_STATUS[ShareStatus.REFUNDED][1:]),
 }
-# The tone, icon and words for a reimbursement that the lead's card returned.
+# The tone, icon and text for a reimbursement that the lead's card returned.
 RETURNED_LOOK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
 CLAIMED_LOOK = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
 ICON_ON_BAR: dict[str, str] = {

@@ -32,7 +32,7 @@ from payments import disputes, open_operations
 
 
 def show_page(request: HttpRequest, target: PaymentTarget, errors: FormErrors = NO_ERRORS) -> HttpResponse:
-    """Show the next step or the share's status, with the errors of a form that was not accepted."""
+    """Show the next step or the share's status. If a form was refused, show its errors."""
     now = clock.now()
     target = _expire_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
@@ -70,7 +70,7 @@ def _expire_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
 
 
 def _claimed_by_other_status(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
-    """Return the status of a share that another person has claimed through the group link.
+    """Return the status to show for a share that another person has claimed through the group link.
 
     Return None if no other person has claimed the share. Rule group.pays.
     """
@@ -101,7 +101,7 @@ def _render(
 def _mates_context(target: PaymentTarget, status: PageStatus) -> dict[str, Any]:
     """Return the context about the other mates for a mate who has paid or pledged.
 
-    The page of a mate who has paid is live until all have paid.
+    The page of a mate who has paid updates itself until all mates have paid.
     """
     if status.state == "pledged" and status.is_own:
         return {"pledged": _group_of_pledger(target)}
@@ -112,7 +112,7 @@ def _mates_context(target: PaymentTarget, status: PageStatus) -> dict[str, Any]:
 
 
 def _group_of_pledger(target: PaymentTarget) -> dict[str, Any]:
-    """Return the context that shows a mate who has pledged how many mates are in. It names only the lead."""
+    """Return the context that shows how many mates have pledged, for a mate who has pledged. It names only the lead."""
     shares, now = current_checkouts.shares_of(target.checkout), clock.now()
     outstanding = [share for share in shares if share.status in SHARE_OUTSTANDING]
     count = sum(share.status == ShareStatus.PLEDGED for share in outstanding)
@@ -140,7 +140,7 @@ def _bill_without_names(target: PaymentTarget, shares: Sequence[PaymentRequest],
 
 
 def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
-    """Return the context that shows a mate who has paid how many mates have paid. It names only the lead."""
+    """Return the context that shows how many mates have paid, for a mate who has paid. It names only the lead."""
     shares, now = current_checkouts.shares_of(target.checkout), clock.now()
     counted_shares = [share for share in shares if not share.has_free_units(now)]
     count = sum(share.status in SHARE_PAID for share in shares)
@@ -149,7 +149,7 @@ def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
         words = ngettext("{count} mate has paid", "{count} mates have paid", count)
     all_paid = _("Everyone has paid") if len(shares) > 1 else ""
     heading = all_paid if count == len(shares) else words.format(count=count, asked=len(counted_shares))
-    # During a dispute, and after a lost dispute, a share that was paid might not be paid any more.
+    # During a dispute, and after a lost dispute, a paid share might not count as paid any more.
     is_disputed = disputes.blocking_dispute_of_row(target.checkout) is not None
     is_waiting = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
     is_back = target.share is not None and target.share.status == ShareStatus.REIMBURSED
@@ -163,7 +163,7 @@ def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _without_name(person: Person, target: PaymentTarget) -> Person:
-    """Return a person of the bar, with a name only for the lead and for the mate who looks at it."""
+    """Return the person for the bar. Only the lead, and the mate who views the page, keep their names."""
     if person.position == 1:
         return replace(person, initial=person.name[:8])
     is_own = target.share is not None and person.position == target.share.position
@@ -173,8 +173,7 @@ def _without_name(person: Person, target: PaymentTarget) -> Person:
 def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
     """Return the order's summary with the label "Total" if a dispute is open or lost, otherwise {}.
 
-    The usual label says that the lead has paid the total. During a dispute and after a lost dispute, this
-    might be untrue.
+    The usual label says that the lead has paid the total, which might be untrue because of the dispute.
     """
     if target.checkout.status != Status.CAPTURED or not disputes.blocking_dispute(target.checkout.pk):
         return {}
@@ -182,7 +181,7 @@ def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _reversal_context(target: PaymentTarget) -> dict[str, Any]:
-    """Return the context of the forms with which a mate reopens a declined share or withdraws a pledge."""
+    """Return the context of the forms to reopen a declined share and to withdraw a pledge."""
     return {
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider_context(target),
@@ -192,10 +191,7 @@ def _reversal_context(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the context of the form with which a mate reopens a declined share.
-
-    Return None if the share cannot be reopened.
-    """
+    """Return the context of the form to reopen a declined share, None if the share cannot be reopened."""
     share, checkout = target.share, target.checkout
     can_reopen = share is not None and share_changes.may_reconsider(share, clock.now())
     if share is None or not can_reopen or not share_changes.can_mates_pay(checkout):
@@ -211,7 +207,7 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
 
 
 def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID | None) -> HttpResponse:
-    """Redirect the owner of a replaced link to the new link. Show everyone else that a newer link exists.
+    """Redirect the owner of a replaced link to the new link. Show to everyone else that a newer link exists.
 
     Rule share.replaced.
     """

@@ -1,4 +1,4 @@
-"""Views of a mate's pay link: its page, the QR code, the opt-in, the receipt, and declining."""
+"""Views of a mate's pay link: the page, the QR code, the opt-in, the receipt, and the form to decline."""
 
 import contextlib
 
@@ -58,10 +58,10 @@ def text_receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Decline a share that has a mate's name or number, or release any other share for other mates.
+    """Decline a share that has a mate's name or number. Release any other share, so that other mates can take it.
 
-    Anyone who has the pay link may decline. At the group link, only the person who took the share may, or the
-    person who is signed in with the number that the share was sent to. Rule share.declines.
+    Anyone who has the pay link may decline. At the group link, only two people may: the person who took the
+    share, and the person who is signed in with the number that the share was sent to. Rule share.declines.
     """
     share, claim = target.share, payer.claim_of(request)
     if share is None or (target.is_sent and target.payer_of(request) is None):

@@ -1,4 +1,4 @@
-"""The view with which a mate withdraws a pledge, or uses another card for it (rule pledge.withdraw)."""
+"""The view with which a mate withdraws a pledge, or replaces its card (rule pledge.withdraw)."""
 
 import contextlib
 
@@ -14,7 +14,7 @@ from hosted_page.payment_target import PaymentTarget, for_form
 
 @for_form
 def withdraw(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """End the pledge of the mate who is signed in. The page then shows the share's state, or the card form."""
+    """End the pledge of the mate who is signed in. Then show the share's state, or the card form."""
     mate, share = payer.customer_of(request, target.subject), target.share
     uses_another_card = "another" in request.POST
     # If the pledge has ended, or the lead is paying, the page shows the current state.

@@ -10,11 +10,11 @@ from config.lib.web import address as network
 from hosted_page.models import ShareTake
 
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-RETENTION = timedelta(hours=2)  # how long rows are kept; longer than the period of the limit
+RETENTION = timedelta(hours=2)  # how long rows are kept; must exceed the period of the limit
 
 
 class TooManyClaims(Exception):
-    """The network has reached its limit of claimed shares. It can claim the next share at `until`."""
+    """The network has claimed as many shares as the limit allows. It can claim the next share at `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many shares were taken.")
@@ -22,7 +22,7 @@ class TooManyClaims(Exception):
 
 
 def count_claim(address: str) -> None:
-    """Count a share that is about to be taken. Call it in the transaction that takes the share.
+    """Count a share against the limit. Call it in the transaction that takes the share.
 
     Raises TooManyClaims. Rules group.takes, limit.address.
     """
@@ -45,5 +45,5 @@ def _check_limit(claims: QuerySet[ShareTake], limit: Limit, now: datetime) -> No
 
 
 def delete_old() -> None:
-    """Delete the rows that are too old for the limit."""
+    """Delete the rows that are so old that the limit no longer counts them."""
     batches.delete(ShareTake.objects.filter(pk__lt=clock.first_id(clock.now() - RETENTION)))
