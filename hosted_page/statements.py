@@ -23,9 +23,9 @@ def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
 _IS_NOT_REFUSED = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
-# Some card entries match this one only by their site, a block of IPv6 addresses. Such an entry stops counting
-# only if its card paid. The declined card of a neighbour must still count, because `declines.was_tried_by`
-# finds the owner of a card only through an entry that counts.
+# Some card attempts match this one only by their site, a block of IPv6 addresses. Such an attempt stops
+# counting only if its card paid. The declined card of a neighbour must still count, because
+# `declines.was_tried_by` finds the owner of a card only through an attempt that counts.
 _HAS_PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND p.status NOT IN ('authorizing', 'declined'))"""
@@ -53,7 +53,7 @@ SELECT now, (
 """.replace("{good}", _IS_NOT_REFUSED.replace("{more}", ""))
 # A statement does not see its own writes. It therefore reads the limits as they were before, and a condition
 # leaves out the cards that were not refused. An abandoned card counts while its operation is open, because it
-# can still be declined. If another transaction has locked the row of a card entry, the next card entry
+# can still be declined. If another transaction has locked the row of a card attempt, the next card attempt
 # updates that row.
 _COUNT_CARD = f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
@@ -72,7 +72,7 @@ _COUNT_CARD = f""", ended AS (
 def compose_card_limits(keys: int, *, counts_card: bool) -> str:
     """Return the statement that reads the limits on declined cards, with `keys` digests of each value.
 
-    If `counts_card` is true, the statement also inserts the new card entry, and stops counting cards that
+    If `counts_card` is true, the statement also inserts the new card attempt, and stops counting cards that
     were not refused.
     """
     template = _CARD_LIMITS.replace("{more}", _COUNT_CARD if counts_card else "")

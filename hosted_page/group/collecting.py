@@ -106,8 +106,7 @@ def _notice(
 def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
     checkout, now = target.checkout, current_checkouts.read_at(target.checkout)
     sums = _sums_of(checkout, shares)
-    # The shares with free units are counted separately, because it is not known how many mates will take the
-    # units.
+    # Shares with free units are left out, because it is not known how many mates will take the units.
     asked_shares = [share for share in shares if share.status in ASKED and not share.has_free_units(now)]
     count = sum(share.status == ShareStatus.PLEDGED for share in shares)
     is_everyone_in = count > 0 and not sums.missing

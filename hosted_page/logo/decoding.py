@@ -1,4 +1,4 @@
-"""Decode an uploaded logo. Only the picture of the PNG or JPEG is kept (rule brand.logo_read)."""
+"""Decode an uploaded logo. Only the picture itself is taken from the PNG or JPEG (rule brand.logo_read)."""
 
 import io
 
@@ -7,21 +7,21 @@ from PIL import Image, ImageFile, ImageOps, JpegImagePlugin, PngImagePlugin
 
 MAX_BYTES = 256 * 1024
 MIN_SIDE, MAX_SIDE = 32, 1024  # pixels
-# The maximum number of scans in a JPEG. Even for a tiny scan, the decoder processes the whole picture.
+# The maximum number of scans in a JPEG. For every scan, even a tiny one, the decoder processes the whole picture.
 MAX_SCANS = 100
 PNG, JPEG, SCAN = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\xff\xda"
-# Pillow decompresses the text chunks of a PNG while it opens the file, before the service can check them.
-# The decompressed text is therefore limited to the maximum size of a file.
+# Pillow decompresses the text chunks of a PNG while it opens the file, before the service can check them. The
+# decompressed text can therefore be at most as large as a file.
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY = MAX_BYTES
 log = structlog.get_logger("hosted_page.logo")
 
 
 class Unusable(Exception):
-    """The upload cannot be a logo. The message is a sentence that says what to do."""
+    """The upload cannot be a logo. The message is a sentence that says what the merchant must change."""
 
 
 def decode(content: bytes) -> Image.Image:
-    """Return the picture of an upload as RGBA, upright and without metadata. Raises Unusable."""
+    """Return the picture in an upload as RGBA, upright and without metadata. Raises Unusable."""
     if len(content) > MAX_BYTES or not content.startswith((PNG, JPEG)):
         raise Unusable("Use a PNG or JPEG of at most 256 KB.")
     try:
@@ -39,9 +39,9 @@ def decode(content: bytes) -> Image.Image:
 
 
 def _open_picture(content: bytes) -> ImageFile.ImageFile:
-    """Open a file with the PNG or the JPEG decoder, chosen by its first bytes. Only the header is read.
+    """Open a file with the PNG or JPEG decoder, and read only its header.
 
-    No other decoder of Pillow is used.
+    The first bytes of the file decide which decoder is used. Pillow's other decoders are never used.
     """
     if content.startswith(PNG):
         return PngImagePlugin.PngImageFile(io.BytesIO(content))
@@ -63,8 +63,8 @@ def _check_size(picture: ImageFile.ImageFile) -> None:
 
 def _without_metadata(picture: ImageFile.ImageFile) -> Image.Image:
     upright: Image.Image = ImageOps.exif_transpose(picture)
-    # A direct conversion of 16-bit greyscale clips all values above 255, so that most of the picture becomes
-    # white. The values are therefore divided first.
+    # A direct conversion of 16-bit greyscale replaces all values above 255 by 255, so that most of the
+    # picture becomes white. The values are therefore divided first.
     if upright.mode.startswith("I"):
         upright = upright.point(lambda shade: shade / 256).convert("L")
     result = upright.convert("RGBA")

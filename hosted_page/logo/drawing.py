@@ -1,6 +1,6 @@
 """Draw a logo in two forms: a small mark next to the merchant's name, and a large card for chat previews.
 
-Both forms have their own background, so that a white logo is visible on a white page, and a black one in dark
+Each form has its own background, so that a white logo can be seen on a white page, and a black one in dark
 mode. Rule brand.logo_seen.
 """
 
@@ -18,25 +18,25 @@ WHITE, INK, PAPER, YELLOW = (
     (243, 245, 240),
     (255, 210, 31),
 )  # the same values as in tokens.css
-# On white, greys from BRIGHT upwards are invisible. On ink, greys from DARK downwards are invisible.
+# On white, greys of BRIGHT or more are invisible. On the dark ink colour, greys of DARK or less are invisible.
 BRIGHT, DARK = (211, 56)
-SOLID = 64  # the alpha value from which a pixel counts as visible
+SOLID = 64  # a pixel with at least this alpha value counts as visible
 MARK_HEIGHT = 36  # CSS pixels
-# The greatest width of a mark, in multiples of its height. It is enough to read a name of a dozen letters.
+# The greatest width of a mark, in multiples of its height. A name of twelve letters is readable at this width.
 WIDEST = 2.75
 MARK_SCALES = (4, 3, 2)  # image pixels per CSS pixel, sharpest first
-MARK_BYTES = 16 * 1024  # bytes; small, because a payer with bad reception waits for the mark
+MARK_BYTES = 16 * 1024  # bytes; small, because a payer with a bad connection waits for the mark
 # The space around a logo without its own background, as a fraction of the mark's height.
 PADDING = 1 / 9
 CARD: Size = (1200, 630)  # pixels; chat apps show this size without cropping it
-# In pixels. A logo of this size remains visible if a chat app crops the card to a square in the middle.
+# In pixels. If a chat app crops the card to a square from its middle, a logo of this size is still visible.
 CARD_LOGO: Size = (540, 330)
 STRIPE, FRAME = 36, 60
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A logo as it is served: its PNG files, and the width of the mark in CSS pixels."""
+    """A logo as the service delivers it: its PNG files, and the width of the mark in CSS pixels."""
 
     mark: bytes
     card: bytes
@@ -44,7 +44,7 @@ class Drawn:
 
 
 def draw(picture: Image.Image, *, is_test: bool) -> Drawn:
-    """Draw a logo from an RGBA picture. If `is_test`, the card says that no real money moves."""
+    """Draw a logo from an RGBA picture. If `is_test` is true, the card says that no real money moves."""
     cropped = _crop_edges(picture)
     background = _choose_background(cropped)
     mark = _draw_mark(cropped, background)
@@ -71,9 +71,9 @@ def _choose_background(picture: Image.Image) -> Colour | None:
 
 
 def _mark_width(picture: Image.Image, background: Colour | None) -> int:
-    """Return the width of a mark in CSS pixels, from the proportions of its picture.
+    """Return the width of a mark in CSS pixels, which keeps the proportions of its picture.
 
-    It is at least the mark's height, and at most WIDEST times that height.
+    The width is at least the mark's height, and at most WIDEST times the height.
     """
     padding = 0 if background is None else 2 * round(MARK_HEIGHT * PADDING)
     width = (MARK_HEIGHT - padding) * picture.width / picture.height + padding
@@ -81,7 +81,7 @@ def _mark_width(picture: Image.Image, background: Colour | None) -> int:
 
 
 def _draw_mark(picture: Image.Image, background: Colour | None) -> bytes:
-    """Return the sharpest mark that is not larger than MARK_BYTES, or else the smallest one."""
+    """Return the sharpest mark of at most MARK_BYTES. If every mark is larger, return the smallest one."""
     for scale in MARK_SCALES:
         size = (_mark_width(picture, background) * scale, MARK_HEIGHT * scale)
         padding = 0 if background is None else round(MARK_HEIGHT * PADDING) * scale
@@ -98,7 +98,7 @@ def _draw_mark(picture: Image.Image, background: Colour | None) -> bytes:
 def _draw_card(picture: Image.Image, background: Colour | None, is_test: bool) -> bytes:
     """Return the PNG that chat apps show with a link. It shows only the logo.
 
-    In test mode, the card has a frame of stripes and the word TEST.
+    In test mode, the card also has a striped frame and the word TEST.
     """
     card = Image.new("RGB", CARD, background or PAPER)
     if is_test:
@@ -124,7 +124,7 @@ def _draw_stripe(card: Image.Image, background: Colour) -> None:
 
 
 def _paste_centred(canvas: Image.Image, picture: Image.Image, max_size: Size) -> None:
-    """Paste a picture into the middle, as large as `room` allows."""
+    """Paste a picture into the middle, as large as `max_size` allows."""
     scale = min(max_size[0] / picture.width, max_size[1] / picture.height)
     size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
     resized = picture.resize(size, Image.Resampling.LANCZOS)

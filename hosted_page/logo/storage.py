@@ -16,7 +16,7 @@ from payments.models import Logo, Merchant
 
 @dataclass(frozen=True)
 class LogoOnPage:
-    """A logo for pages and chats: the small mark's address and width in CSS pixels, and the card's URL."""
+    """A logo for pages and chats: the address and width (in CSS pixels) of the small mark, and the URL of the card."""
 
     mark: str
     width: int
@@ -24,7 +24,7 @@ class LogoOnPage:
 
 
 def read_upload(content: bytes) -> Drawn:
-    """Decode an uploaded file, and draw the logo in the forms that are served. Raises decoding.Unusable."""
+    """Decode an uploaded file, and draw the logo in all its forms. Raises decoding.Unusable."""
     return drawing.draw(decoding.decode(content), is_test=settings.SANDBOX)
 
 
@@ -51,7 +51,7 @@ def _lock_merchant(merchant_uuid: UUID) -> Merchant:
 
 
 def _record_brand_change(merchant_uuid: UUID, width: int | None) -> int:
-    """Lock the merchant and record a change of its brand. Return the new, unused version number."""
+    """Lock the merchant and record a change to its brand. Return the new, unused version number."""
     merchant = _lock_merchant(merchant_uuid)
     merchant.brand_version += 1
     merchant.logo_version = merchant.brand_version if width else None

@@ -22,7 +22,7 @@ def show_chat_card(request: HttpRequest, merchant_uuid: UUID, version: int) -> H
 
 
 def _serve_picture(name: str, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """Return a PNG that never changes at its address. Raises Http404 unless the version is current."""
+    """Return the PNG at an address, where it never changes. Raises Http404 unless the version is current."""
     content = (
         Logo.objects.filter(merchant=merchant_uuid, version=version).values_list(name, flat=True).first()
     )

@@ -19,9 +19,9 @@ SAVED = "saved"  # query parameter of the page after an opt-in was saved
 def box_context(
     request: HttpRequest, target: PaymentTarget, errors: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """Return the contents of the box. Return None if the merchant has turned opt-in off.
+    """Return the contents of the box, None if the merchant has turned opt-in off.
 
-    `errors` is the result of `save_tick` for a form with errors.
+    If a form had errors, `errors` is what `save_tick` returned for it.
     """
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
@@ -36,7 +36,8 @@ def box_context(
         "asks_name": asks_name,
         "name": clean_name(prefill.prefilled_name(target)) if asks_name and _is_lead(request, target) else "",
         "is_alone": False,
-        # The box is never ticked in advance. It stays ticked only after a ticked form had another error.
+        # The box is never ticked in advance. It is only ticked if the payer ticked it, and the form had a
+        # different error.
         "is_ticked": bool(errors) and "error_box" not in (errors or {}),
         **dict.fromkeys(("email", "error", "error_box"), ""),
         **(errors or {}),
@@ -46,7 +47,7 @@ def box_context(
 def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:
     """Save an opt-in. Return {} if it was saved, otherwise the errors and the typed values.
 
-    Without a `placement`, the box was on the success page or at the pay link of a share.
+    If `placement` is "", the box was on the success page or on the page of a share's pay link.
     """
     name = clean_name(request.POST.get("name", ""))
     typed = {"email": request.POST.get("email", "")[: consent.MAX_EMAIL], "name": name}

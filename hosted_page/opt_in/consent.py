@@ -1,6 +1,6 @@
 """Opt-in to a merchant's marketing: the versions of the box's text, and the opt-ins (rules opt_in.*).
 
-Each opt-in emits an event.
+For each opt-in, the service emits an event.
 """
 
 from uuid import UUID
@@ -25,8 +25,8 @@ from webhooks.models import EventType
 WORDS = gettext_lazy(
     "{merchant} may send me offers by e\N{NON-BREAKING HYPHEN}mail and text. I can stop any time."
 )
-MAX_TICKS = 20  # per order or share; otherwise anyone with the link could cause an unlimited number of events
-MAX_DIGITS = 9  # maximum digits of a version number
+MAX_TICKS = 20  # per order or share; without a limit, anyone with the link could cause any number of events
+MAX_DIGITS = 9  # maximum number of digits in a version number
 MAX_EMAIL = 254
 _check_email = EmailValidator()
 
@@ -36,14 +36,14 @@ class InvalidEmail(Exception):
 
 
 class TooManyTicks(Exception):
-    """The order or the share has the maximum number of opt-ins."""
+    """The order or the share already has the maximum number of opt-ins."""
 
 
 def wording(merchant: Merchant) -> OptInText:
-    """Return the current text of the box, in the payer's language if the merchant has a text in it.
+    """Return the current text of the box, in the payer's language if the merchant has a text in that language.
 
-    A merchant without their own text gets our default text. It has one version for each language and for each
-    name that the merchant has had.
+    A merchant without a text of their own gets the service's default text. There is one version of it for
+    each language, and a new one for each change of the merchant's name.
     """
     language = get_language() or settings.LANGUAGE_CODE
     return _newest_wording(merchant, language) or _default_wording(merchant, language)
@@ -52,14 +52,14 @@ def wording(merchant: Merchant) -> OptInText:
 def _newest_wording(merchant: Merchant, language: str) -> OptInText | None:
     """Return the newest stored text that the box can show, None if there is no such text.
 
-    The merchant's own texts come before our default text, and texts in this language before others. A default
-    text counts only if it is the current one, because an earlier one might have the merchant's old name.
+    The merchant's own texts come before the default text, and texts in this language before others. A default
+    text counts only if it is the current one, because an earlier one might contain the merchant's old name.
     """
     return _WORDINGS.first(merchant.pk, language, our_words(merchant, language))
 
 
 def our_words(merchant: Merchant, language: str) -> str:
-    """Return our current default text in a language, for a merchant without their own text."""
+    """Return the current default text in a language, for a merchant without a text of their own."""
     with override(language):
         return WORDS.format(merchant=merchant.name)
 
@@ -76,7 +76,7 @@ _WORDINGS = Prepared(_stored_wordings, UUID, str, str)
 
 def _default_wording(merchant: Merchant, language: str) -> OptInText:
     with transaction.atomic(durable=True):
-        # This call locks the merchant, because two pages might create the default text at the same time.
+        # This call locks the merchant. Otherwise, two pages could create the default text at the same time.
         version = _next_version(merchant)
         text = our_words(merchant, language)
         return _newest_wording(merchant, language) or OptInText.objects.create(
@@ -85,7 +85,7 @@ def _default_wording(merchant: Merchant, language: str) -> OptInText:
 
 
 def save_text(merchant: Merchant, *, text: str, language: str) -> OptInText:
-    """Save a merchant's own text for a language as a new version, which the box shows from now on."""
+    """Save a merchant's own text for a language as a new version. From now on, the box shows it."""
     with transaction.atomic(savepoint=True):
         return OptInText.objects.create(
             merchant=merchant, version=_next_version(merchant), language=language, text=text
@@ -93,14 +93,14 @@ def save_text(merchant: Merchant, *, text: str, language: str) -> OptInText:
 
 
 def _next_version(merchant: Merchant) -> int:
-    """Lock the merchant's row, and return the number that follows its last version."""
+    """Lock the merchant's row, and return the number for its next version."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
     return int(last) + 1
 
 
 def text_of_version(merchant: Merchant, version: str) -> OptInText:
-    """Return the text of the version that a page sends back, or the current text if it does not exist."""
+    """Return the text of the version that a form names. If there is no such version, return the current text."""
     number = int(version) if version.isdecimal() and len(version) <= MAX_DIGITS else 0
     return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
 
@@ -130,8 +130,8 @@ def record_opt_in(
     """Save an opt-in and emit its event. Return the event's id.
 
     Return None if the merchant has turned opt-in off or the person was erased. `person` is the signed-in
-    person, if any. The event contains the person's number only if they entered a code in this visit
-    (`has_proven`). `name` is the typed name of a person who has no name yet. Raises TooManyTicks.
+    person, or None. The event contains the person's number only if they entered a code during this visit
+    (`has_proven`). `name` is the name that was typed by a person who had no name. Raises TooManyTicks.
     """
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
@@ -148,7 +148,7 @@ def record_opt_in(
 
 
 def erase_events(opt_ins: QuerySet[OptIn]) -> None:
-    """Delete the bodies of these opt-ins' events and stop sending the events (for the erasure of a person)."""
+    """Delete the bodies of the events about these opt-ins, and stop sending the events. Used to erase a person."""
     keys = set(opt_ins.values_list("checkout_uuid", "opted_in_at"))
     if keys:
         events = lookup.events_about(*{checkout_uuid for checkout_uuid, _ in keys}).filter(
@@ -165,17 +165,13 @@ def erase_events(opt_ins: QuerySet[OptIn]) -> None:
 
 
 def _check_tick_limit(target: PaymentTarget) -> None:
-    """Raise TooManyTicks if the order or share has the maximum number of opt-ins."""
     opt_ins = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
     if opt_ins.count() >= MAX_TICKS:
         raise TooManyTicks
 
 
 def _lock_person(person: Customer) -> Customer | None:
-    """Lock and re-read the person, so that no erasure runs at the same time.
-
-    Return None if the person is erased.
-    """
+    """Lock the person and read them again, so that no erasure runs at the same time. Return None if they are erased."""
     rows = Customer.objects.select_for_update(no_key=True)
     return rows.filter(pk=person.pk, erased_at=None).first()
 
@@ -222,5 +218,5 @@ def _merchant_customer(merchant: Merchant, person: Customer | None, email: str) 
 
 
 def email_digests(email: str) -> list[str]:
-    """Return the digests for finding the opt-ins of an e-mail address. New rows store the first digest."""
+    """Return the digests with which the opt-ins of an e-mail address are found. New rows store the first digest."""
     return crypto.keyed_digests("e-mail", email.lower())

@@ -66,8 +66,8 @@ def event_data(
 ) -> dict[str, Any]:
     """Return the data of the event.
 
-    `verified` is the person if they entered a code in this visit, otherwise None. The data contains a number
-    only for a verified person.
+    `verified` is the person if they entered a code during this visit, otherwise None. The data contains a
+    number only if `verified` is given.
     """
     return OptedInDataOut.write(
         {

@@ -1,4 +1,4 @@
-"""The signed link to the marketing box, for a merchant's mail or app. It contains the order and placement."""
+"""The signed link to the marketing box, for a merchant's mails or app. It names the order and the placement."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -23,14 +23,14 @@ _SALT = "opt-in"
 
 
 def url(checkout: Checkout, placement: str) -> str:
-    """Return the link for an order and one of PLACEMENTS. It works for 90 days."""
+    """Return the link for an order and one of PLACEMENTS. The link is valid for 90 days."""
     token = signing.dumps([checkout.pk.hex, placement], salt=_SALT)
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{reverse('opt_in_link', args=[token])}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_box(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the box unticked. If its form was sent, save the opt-in.
+    """Show the box without a tick. If its form was sent, save the opt-in.
 
     The event has no phone number, because no one is signed in here.
     """
@@ -53,7 +53,7 @@ def show_box(request: HttpRequest, token: str) -> HttpResponse:
 def _read_link(token: str) -> tuple[PaymentTarget, str]:
     """Return the target and the placement of a link.
 
-    Raises Http404 if the service never made the link, or if it is too old.
+    Raises Http404 if the service never created the link, or if the link is too old.
     """
     try:
         checkout_hex, placement = signing.loads(token, salt=_SALT, max_age=LIFE)

@@ -1,6 +1,6 @@
-"""Payment pages without an order, for the daily check. They have the scripts and headers of an order's pages.
+"""Payment pages without an order, for the daily check. They have the same scripts and headers as an order's pages.
 
-They are shown only at an address that this service signed within the last minute.
+They are shown only at an address that this service has signed less than a minute ago.
 """
 
 from dataclasses import asdict
@@ -23,7 +23,7 @@ from payments import money, provider, safe_answers
 from payments.provider import CardForm, CardPage
 
 FIRST_STEP, CARD = "first_step", "card"
-SECONDS = 60  # a signed address is valid for this long
+SECONDS = 60  # how long a signed address is valid
 AMOUNT, CURRENCY = 1000, "GBP"
 _NIL_UUID = UUID(int=0)
 _SALT = "card_page_check"
@@ -32,7 +32,7 @@ _SALT = "card_page_check"
 def check_address(step: str) -> str:
     """Return the signed address of a page.
 
-    `step` is FIRST_STEP for the phone step, or CARD for a card page under our host.
+    `step` is FIRST_STEP for the phone step, or CARD for a card page on our host.
     """
     query = urlencode({"step": signing.dumps(step, salt=_SALT)})
     return f"{settings.CHECKOUT_PAGE_URL}/check?{query}"
@@ -49,7 +49,7 @@ def card_page() -> str | CardPage:
 def show_check_page(request: HttpRequest) -> HttpResponse:
     """Show the page that the address names.
 
-    Raises Http404 unless this service signed the address within the last minute.
+    Raises Http404 unless this service signed the address less than a minute ago.
     """
     step = _step_of_address(request.GET.get("step", ""))
     with translation.override(settings.LANGUAGE_CODE):
@@ -86,7 +86,7 @@ def _show_card_page(request: HttpRequest) -> HttpResponse:
 
 
 def page_context() -> dict[str, Any]:
-    """Return the template context around the card fields for the sample order.
+    """Return the template context for the page around the card fields of the sample order.
 
     For a real order, steps.card_page.page_context returns this context.
     """

@@ -1,8 +1,8 @@
-"""The daily check that browsers get the payment pages, headers and scripts of this release, unchanged.
+"""The daily check that browsers get exactly the payment pages, headers and scripts of this release.
 
-The check fetches the live pages through all systems between the service and a payer: proxies, a CDN, the host
-of the static files. It compares them with the response of the application in this process, with the inventory
-of scripts, and with the scripts' source files. Rule card_page.daily_check.
+The check fetches the live pages through all systems between the service and a payer: the proxies, a CDN, and
+the host of the static files. It compares the pages with the response of the application in this process, with
+the script inventory, and with the scripts' source files. Rule card_page.daily_check.
 """
 
 import uuid
@@ -30,10 +30,10 @@ from payments.provider import CardPage, ProviderUnreachable
 
 log = structlog.get_logger("hosted_page.page_security.daily_check")
 SECONDS, SECONDS_EACH = 60.0, 10.0  # for the whole check, and for each request
-MAX_BYTES = 256 * 1024  # maximum bytes of a response
-MAX_CHANGES, MAX_LENGTH = 20, 300  # maximum changes that a discrepancy lists, and maximum characters of each
-# The headers that decide which code a page runs and who may embed or read it. A header that the service does
-# not send must also be missing from the live page.
+MAX_BYTES = 256 * 1024  # maximum size of a response
+MAX_CHANGES, MAX_LENGTH = 20, 300  # maximum listed changes, and characters of each
+# The headers that decide which code a page runs, and who may embed or read the page. If the service does not
+# send such a header, the live page must not have it either.
 HEADERS = (
     "Content-Security-Policy",
     "Content-Security-Policy-Report-Only",
@@ -55,7 +55,7 @@ REQUEST_HEADERS = {"Accept-Encoding": "identity", "Accept-Language": "en-GB", "U
 
 @dataclass
 class Findings:
-    """The result of a check: the paths that it requested, the differences, and the missing answers."""
+    """The result of a check: the requested paths, the differences, and the addresses that did not answer."""
 
     paths: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
@@ -63,13 +63,13 @@ class Findings:
 
 
 def run() -> Findings:
-    """Check the live pages. Report one discrepancy for all changes, and one for all missing answers."""
+    """Check the live pages. Report one discrepancy for all changes, and one for all addresses that did not answer."""
     findings = check()
     log.info("card page checked", addresses=len(findings.paths), changes=len(findings.changes))
     if findings.changes:
         changes = [change[:MAX_LENGTH] for change in sorted(findings.changes)[:MAX_CHANGES]]
-        # The subject depends on the changes. Different changes are therefore reported as another discrepancy,
-        # even if an earlier one is still open.
+        # The subject depends on the changes. If a later check finds different changes, they are therefore
+        # reported as a separate discrepancy, even if the earlier one is still open.
         subject = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(changes))
         reporting.report(kinds.CARD_PAGE_CHANGED, subject, changes=changes)
     if findings.unanswered:
@@ -97,24 +97,21 @@ def check() -> Findings:
 
 
 class _Check:
-    """One check. It ends by its deadline, even if an address does not answer."""
+    """One check. It ends when its time is over, even if an address does not answer."""
 
     def __init__(self, deadline: Deadline) -> None:
         self.findings = Findings()
         self._deadline = deadline
 
     def card_page(self, page: str | CardPage) -> None:
-        """Check the card page if it is under our host.
-
-        If it is under the provider's host, the provider checks it.
-        """
+        """Check the card page if it is on our host. The provider checks a card page on its own host."""
         if isinstance(page, CardPage):
             self.page(page.template, check_page.check_address(check_page.CARD))
         elif origins.origin_of(page) == origins.origin_of(settings.BASE_URL):
             self.page("bank/card.html", page)
 
     def page(self, template: str, address: str) -> None:
-        """Check one page: its headers, and the elements that can run code in it."""
+        """Check the headers of one page, and the elements on it that can run code."""
         response = self._fetch(address)
         if response is None:
             return
@@ -123,7 +120,7 @@ class _Check:
         self._add(_code_changes(name, template, response.body.decode(errors="replace")))
 
     def script(self, script: PageScript) -> None:
-        """Check that a script is delivered with the same bytes as its source file."""
+        """Check that browsers get exactly the bytes of a script's source file."""
         response = self._fetch(urljoin(settings.CHECKOUT_PAGE_URL, static(script.name)))
         if response is not None and response.body != static_files.source_bytes(script.name):
             digest = static_files.integrity(response.body)
@@ -132,7 +129,7 @@ class _Check:
     def _fetch(self, address: str) -> http.Response | None:
         """Fetch an address. Return the response, or record the problem and return None.
 
-        Only a response with status 200 is returned. Redirects are not followed.
+        Any status other than 200 is a problem. Redirects are not followed.
         """
         path = urlsplit(address).path
         self.findings.paths.append(path)
@@ -162,7 +159,7 @@ def _header_changes(page: str, live: Mapping[str, str], own: Mapping[str, str]) 
 
 
 def _header_values(headers: Mapping[str, str], name: str) -> str:
-    """Return the value of a header. If it was sent more than once, return all values."""
+    """Return the value of a header, or all its values if it was sent more than once."""
     return ", ".join(value for header, value in headers.items() if header.lower() == name.lower())
 
 
@@ -191,7 +188,7 @@ def _script_integrity(script: PageScript) -> str:
 
 
 def _expected_headers(address: str) -> Mapping[str, str]:
-    """Return the headers of this process's own response for the address. The network is not used."""
+    """Return the headers with which this process itself answers a request for the address. The network is not used."""
     parts = urlsplit(address)
     environ: dict[str, Any] = {
         "PATH_INFO": parts.path,
@@ -202,7 +199,7 @@ def _expected_headers(address: str) -> Mapping[str, str]:
         "REMOTE_ADDR": "127.0.0.1",
         **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in REQUEST_HEADERS.items()},
     }
-    setup_testing_defaults(environ)  # adds the standard library's defaults for a plain GET
+    setup_testing_defaults(environ)  # adds the standard library's default values for a GET request
     return _build_application().get_response(WSGIRequest(environ)).headers
 
 

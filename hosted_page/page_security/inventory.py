@@ -1,6 +1,6 @@
-"""The inventory of scripts on the payment pages: each script with its owner, its reason and its pages.
+"""The script inventory of the payment pages: each script with its owner, its purpose and its pages.
 
-A payment page loads only scripts of this inventory, and each row has at least one page. Rule
+A payment page loads only scripts from this inventory, and each script is used on at least one page. Rule
 card_page.inventory.
 """
 
@@ -12,7 +12,7 @@ from django.conf import settings
 from config.lib.web.static_files import HTMX
 
 OUR_OWNER = "this service"
-# The payment pages by their template: all pages that a payer sees between the shop's link and the receipt.
+# The payment pages, by template: all pages that a payer sees from the shop's link to the receipt.
 PAGES = {
     "hosted_page/phone.html": "Phone number",
     "hosted_page/prefilled.html": "Phone number from the shop",
@@ -39,7 +39,7 @@ STRIPE = "Stripe.js"
 
 @dataclass(frozen=True)
 class PageScript:
-    """A script of the payment pages. `name` is its static file, or STRIPE for the script from Stripe."""
+    """A script on the payment pages. `name` is its static file, or STRIPE for the script from Stripe."""
 
     name: str
     owner: str
@@ -48,7 +48,7 @@ class PageScript:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this service delivers the script. If it does, the page states the script's integrity."""
+        """Whether this service delivers the script. If so, the page contains the script's integrity hash."""
         return self.name != STRIPE
 
 
@@ -147,17 +147,16 @@ SCRIPTS = (
 
 
 def scripts_of(page: str) -> list[PageScript]:
-    """Return the scripts that a page, named by its template, can load."""
+    """Return the scripts that the page with this template can load."""
     return [script for script in SCRIPTS if page in script.pages]
 
 
 def _markdown_address(script: PageScript) -> str:
-    """Return the address of a script as Markdown."""
     return f"`/static/{script.name}`" if script.is_ours else f"`{settings.STRIPE_SCRIPT}`"
 
 
 def markdown_table() -> Iterable[str]:
-    """Return the inventory as the lines of a Markdown table, which docs/security.md shows."""
+    """Return the lines of a Markdown table with the inventory. The table is in docs/security.md."""
     yield "| Script | Owner | Why it is there | Pages | Integrity |"
     yield "|---|---|---|---|---|"
     for script in SCRIPTS:

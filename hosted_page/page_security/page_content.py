@@ -1,15 +1,15 @@
-"""Search a page's HTML for elements that can run code: scripts, frames, inline code."""
+"""Find the elements of an HTML page that can run code: scripts, frames, inline code."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-# Elements that can load code, or change where it is loaded from. No page of the service uses them.
+# Elements that can load code, or change the address from which code is loaded. Our pages never use them.
 OTHER_CODE = ("iframe", "frame", "object", "embed", "base", "portal")
 
 
 @dataclass(frozen=True)
 class LoadedScript:
-    """A script element that loads its code from an address."""
+    """A script element whose code is loaded from an address."""
 
     address: str
     integrity: str
@@ -19,7 +19,8 @@ class LoadedScript:
 class PageContent:
     """The parts of a page that can run code.
 
-    `scripts` are the loaded scripts. `other` describes each other element or attribute that could run code.
+    `scripts` are the loaded scripts. `other` has a description of each other element or attribute that can
+    run code.
     """
 
     scripts: list[LoadedScript] = field(default_factory=list)
@@ -31,7 +32,7 @@ def read_content(page: str) -> PageContent:
     reader = _Reader()
     reader.feed(page)
     reader.close()
-    if "--!>" in page:  # ends a comment for browsers, but not for every parser
+    if "--!>" in page:  # browsers see the end of a comment here, some parsers do not
         reader.content.other.append("an end of a comment that readers understand differently")
     return reader.content
 

@@ -1,7 +1,7 @@
-"""Count browsers' reports about code that a page's content security policy blocked (rule card_page.reports).
+"""Count browser reports about code that a page's content security policy blocked (rule card_page.reports).
 
-Anyone can send reports, including false ones. The number of rows is therefore limited, and the only text from
-a sender that a row contains is a host.
+Anyone can send reports, and some are false. The number of rows is therefore limited, and a row contains only
+one text from a sender, which is the name of a host.
 """
 
 import re
@@ -25,13 +25,13 @@ from hosted_page.models import CspReport
 RETENTION = timedelta(days=30)  # how long a row is kept after its last report
 MAX_BYTES = 16 * 1024  # maximum bytes of a request body
 MAX_REPORTS = 20  # per request body; further reports are ignored
-# The maximum number of rows with a host. To make room for a new row, the row with the fewest reports is
-# deleted, and its reports are counted as OTHER.
+# The maximum number of rows with a host. If a new row needs room, the row with the fewest reports is deleted,
+# and its reports are counted under OTHER.
 MAX_ROWS = 200
 OTHER, OUR_SERVICE = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
 _PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
-# The kinds of pages. PAGES has the kinds that are recognised by the start of their path.
+# The kinds of pages. For kinds without a regular expression, PAGES maps the beginning of a path to the kind.
 CARD_FORM, PORTAL = "card form", "portal"
 PAGES = {"/bank/challenge": "bank's question", "/pay": "hosted page", "/admin": "operators"}
 DIRECTIVES = frozenset(
@@ -45,7 +45,7 @@ KEYWORDS = frozenset(("inline", "eval", "wasm-eval", "data", "blob", "self", "tr
 _EXTENSION = re.compile(r"[a-z-]*extension\b|about\b|chrome\b|resource\b|safari\b|moz\b", re.IGNORECASE)
 MAX_HOST = 100  # characters
 _HOST = re.compile(r"[a-z0-9._:-]+")
-# A label of a host might name a person or be a secret if it has a digit and at least this many characters.
+# If a label in a host name has a digit and at least this many characters, it might be a person's name or a secret.
 LONG_LABEL = 12
 
 
@@ -61,7 +61,7 @@ class NotReports(Exception):
     """The body is not in a report format that browsers use."""
 
 
-@csrf_exempt  # browsers send reports without any token
+@csrf_exempt  # browsers send reports without a CSRF token
 @require_POST
 def receive_report(request: HttpRequest) -> HttpResponse:
     """Count the violations that a request reports. Return 204 for every well-formed request body."""
@@ -86,7 +86,7 @@ def _refuse(status: int, words: str, headers: Mapping[str, str] | None = None) -
 
 
 def _read_violations(request: HttpRequest) -> list[Violation]:
-    """Return the reported violations on our pages, except those by browser extensions. Raises NotReports."""
+    """Return the reported violations on our pages, without those that browser extensions caused. Raises NotReports."""
     try:
         reports = READERS[request.content_type or ""](strict_json.parse(request.body))
     except InvalidJson as error:
@@ -132,7 +132,7 @@ def _text_fields(report: Mapping[str, Any], *names: str) -> Any:
 
 
 def _counted_violation(report: tuple[str, str, str, str], own_host: str) -> Violation | None:
-    """Return the violation to count, None if the report is about another site's page or an extension."""
+    """Return the violation to count. Return None if an extension caused it, or if it is on another site's page."""
     page, directive, blocked, source = report
     if _EXTENSION.match(blocked) or _EXTENSION.match(source):
         return None
@@ -149,7 +149,6 @@ def _counted_violation(report: tuple[str, str, str, str], own_host: str) -> Viol
 
 
 def _page_kind(path: str) -> str:
-    """Return the kind of page at a path."""
     if _CARD_FORM.match(path):
         return CARD_FORM
     if _PORTAL.match(path):
@@ -158,7 +157,7 @@ def _page_kind(path: str) -> str:
 
 
 def _blocked_name(blocked: str, own_host: str) -> str:
-    """Return the blocked keyword or host. In a host, "*" replaces each label that looks random."""
+    """Return the keyword or host that was blocked. In a host, "*" replaces each label that looks random."""
     if blocked in KEYWORDS:
         return blocked
     blocked_host = origins.host_of(blocked)
@@ -175,8 +174,8 @@ def _looks_random(label: str) -> bool:
 def record(violations: Iterable[Violation], now: datetime) -> None:
     """Add each violation to the count in its row.
 
-    If the table is full, a new host replaces the host with the fewest reports. Invented hosts can therefore
-    not keep out a real one.
+    If the table is full, a new host replaces the host with the fewest reports, so that a sender of invented
+    hosts cannot keep out a real host.
     """
     counts = Counter(violations)
     for violation in sorted(counts):
@@ -210,5 +209,5 @@ def _host_rows() -> QuerySet[CspReport]:
 
 
 def delete_old() -> None:
-    """Delete the rows that no browser has reported for thirty days."""
+    """Delete the rows for which no report has arrived for thirty days."""
     batches.delete(CspReport.objects.filter(last_seen__lt=timezone.now() - RETENTION))

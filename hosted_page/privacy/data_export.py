@@ -1,4 +1,4 @@
-"""Export of a person's data: all of it, or only the part that one merchant may see (rule privacy.export)."""
+"""Export of a person's data: everything, or only the data that one merchant may see (rule privacy.export)."""
 
 from typing import Any
 from uuid import UUID
@@ -11,11 +11,12 @@ from payments.models import Merchant, Operation, Payment
 
 
 def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
-    """Return a person's data as JSON values. If `merchant` is given, return only its part of the data.
+    """Return a person's data as JSON values. If `merchant` is given, return only the data that this merchant may
+    see.
 
-    A merchant gets the orders that the person placed there. It gets the name and the number only if the
-    person opted in there. A merchant gets no data about shares that the person paid as a mate, and no data of
-    other merchants (rule share.privacy).
+    A merchant gets the orders that the person placed there. The merchant gets the name and the number only if
+    the person opted in there. The merchant gets no data about shares that the person paid as a mate, and no
+    data from other merchants (rule share.privacy).
     """
     orders, shares, opt_ins, prefills = person.led_orders, person.shares, person.opt_ins, person.prefills
     if merchant is not None:
@@ -23,7 +24,7 @@ def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, A
         opt_ins = opt_ins.filter(person__merchant=merchant)
         prefills = prefills.filter(checkout__merchant=merchant)
     customer = person.customer
-    knows_person = merchant is None or opt_ins.exists()  # the event of an opt-in contains name and number
+    knows_person = merchant is None or opt_ins.exists()  # an opt-in's event has the name and number
     prefills = prefills if knows_person else prefills.none()
     return {
         "name": (customer.name or None) if customer and knows_person else None,
@@ -95,7 +96,7 @@ def _export_prefill(prefill: Prefill) -> dict[str, Any]:
 
 
 def _cards_used(subject: UUID, customer: Customer | None) -> list[dict[str, str]]:
-    """Return the cards that this person used for an order or a share, without other people's cards."""
+    """Return the cards that this person used for an order or a share. Leave out other people's cards."""
     if customer is None:
         return []
     authorizations = Operation.objects.filter(kind=Operation.Kind.AUTHORIZE, actor=f"customer:{customer.pk}")

@@ -1,4 +1,4 @@
-"""A person, identified by a phone number or by the e-mail of an opt-in, and all rows about them."""
+"""A person, identified by a phone number or by the e-mail address of an opt-in, and all rows about this person."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ class Unknown(Exception):
 
 
 class SeveralPeople(Exception):
-    """Several people with verified numbers have opted in with this address. Search for each by number."""
+    """Several people with verified numbers have opted in with this address. Search for each person by number."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """A customer, whose number is verified, or a person without a verified number.
+    """A customer with a verified number, or a person without a verified number.
 
-    A person without a verified number has no `customer`. The service knows them only by the e-mail address of
-    an opt-in (`known_as`) or by a number (`phone`).
+    For a person without a verified number, `customer` is None. The service then knows the person only by the
+    e-mail address of an opt-in (`known_as`) or by a number (`phone`).
     """
 
     customer: Customer | None
@@ -34,12 +34,12 @@ class Person:
 
     @property
     def led_orders(self) -> QuerySet[Checkout]:
-        """Orders that the person paid, or began to pay, as the lead."""
+        """Orders that the person paid or began to pay as the lead."""
         return Checkout.objects.filter(lead=self.customer) if self.customer else Checkout.objects.none()
 
     @property
     def shares(self) -> QuerySet[PaymentRequest]:
-        """Shares that the person paid as a mate, or that a lead sent to their number."""
+        """Shares that the person paid as a mate, and shares that a lead sent to their number."""
         phone = (self.customer.phone if self.customer else self.phone) or ""
         shares = PaymentRequest.every.filter(phone=phone) if phone else PaymentRequest.every.none()
         return shares | PaymentRequest.every.filter(mate=self.customer) if self.customer else shares
@@ -48,7 +48,7 @@ class Person:
     def prefills(self) -> QuerySet[Prefill]:
         """Customer data that merchants sent with the person's number.
 
-        Data without a number is included if the person was the lead of its order.
+        Data without a number is included if the person led the order for which it was sent.
         """
         phone = (self.customer.phone if self.customer else self.phone) or ""
         prefills = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
@@ -69,7 +69,7 @@ def of_customer(customer_uuid: UUID) -> Person:
 
 
 def has_unverified_rows(phone: str) -> bool:
-    """Return whether a lead sent a share to this number, or a merchant sent the number."""
+    """Return whether a lead sent a share to this number, or a merchant sent this number with an order."""
     return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.every, Prefill.objects))
 
 

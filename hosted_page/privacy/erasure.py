@@ -1,6 +1,6 @@
 """Erasure of a person: the service deletes their names, numbers and e-mail addresses.
 
-The rows that accounting needs are kept, but no longer identify anyone. Rules privacy.erase, privacy.open,
+Rows that accounting needs are kept, but they no longer identify anyone. Rules privacy.erase, privacy.open,
 privacy.again.
 """
 
@@ -48,9 +48,9 @@ class StillNeeded(Exception):
 
 
 def erase(person: Person, *, is_recorded: bool = True, unless_ordered_since: datetime | None = None) -> None:
-    """Erase a person. If `is_recorded`, also record the erasure in a file outside the database.
+    """Erase a person. If `is_recorded` is true, also record the erasure in a file outside the database.
 
-    Raises StillNeeded if an order or a case of the person is open, or if the person has placed an order since
+    Raises StillNeeded if the person has an open order or case, or has placed an order since
     `unless_ordered_since`. A later sign-in with the same number creates a new person.
     """
     with transaction.atomic(durable=True):
@@ -74,9 +74,9 @@ def erase(person: Person, *, is_recorded: bool = True, unless_ordered_since: dat
 def erase_recorded_again() -> Iterator[tuple[str, list[str]]]:
     """After a restore, erase again all people whose erasure was recorded.
 
-    For each recorded person in the database, yield the mark in the file and the reasons that prevent the
-    erasure. The reasons are empty if the person was erased. A person whose data is newer than the recorded
-    erasure is not erased.
+    For each recorded person who is in the database, yield the mark in the file and the reasons that prevent
+    the erasure. If the person was erased, the list of reasons is empty. A person whose data is newer than the
+    recorded erasure is not erased.
     """
     marks = _recorded_marks()
     for customer in batches.iterate(Customer.objects.filter(erased_at=None).exclude(phone=None)):
@@ -132,7 +132,7 @@ def _open_reasons(person: Person) -> Iterator[str]:
         yield f"share {share.pk} of order {share.checkout_id} is {share.status}"
     for dispute in Dispute.objects.filter(checkout_uuid__in=orders, status=Dispute.Status.OPEN):
         yield f"dispute {dispute.pk} of order {dispute.checkout_uuid} is open"
-    # A release of a hold needs no data of the person.
+    # The release of a hold is left out, because it needs no personal data.
     unfinished = Operation.objects.filter(payment__checkout_uuid__in=orders, ended_at=None)
     for operation in unfinished.exclude(kind=Operation.Kind.VOID):
         yield f"operation {operation.pk} ({operation.kind}) has not ended"
@@ -162,17 +162,17 @@ def _delete_personal_data(person: Person, now: datetime) -> None:
 def _empty_opt_ins(person: Person) -> None:
     """Empty the e-mail addresses of the person's opt-ins (rule privacy.opt_ins).
 
-    The service can only append to this table, so a database function of the table's owner empties the
-    addresses.
+    The service can only append to this table. A database function that belongs to the table's owner therefore
+    empties the addresses.
     """
     known_as = [row.pk for row in person.known_as]
     queries.execute(statements.ERASE_OPT_INS, [known_as, crypto.encrypt("")])
 
 
 def _marks(person: Person) -> list[str]:
-    """Return the marks of a person: keyed digests of their number and e-mail addresses.
+    """Return the marks of a person: keyed digests of their number and of their e-mail addresses.
 
-    Without the service's key, the marks do not identify anyone.
+    Without the service's key, a mark does not identify anyone.
     """
     addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
     phone = (person.customer.phone if person.customer else person.phone) or ""
@@ -187,9 +187,10 @@ def _digests(kind: str, value: str) -> list[str]:
 
 
 def _newest_mark(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
-    """Return the mark of a number or address in the file, and the time of the erasure.
+    """Return the mark of a number or address in the file, and the time of its erasure.
 
-    The file can contain one mark for each lookup key. Return the newest. If there is no mark, the time is NEVER.
+    The file can contain one mark per lookup key. The newest one is returned. If there is no mark, the time is
+    NEVER.
     """
     dated_marks = [(marks.get(mark, NEVER), mark) for mark in _digests(kind, value)]
     erased_at, mark = max(dated_marks)
@@ -199,7 +200,8 @@ def _newest_mark(marks: dict[str, datetime], kind: str, value: str) -> tuple[str
 def _record_marks(marks: list[str], now: datetime) -> None:
     """Append the marks to the file outside the database, before the erasure is committed.
 
-    Several hosts can share the file. The lock keeps their lines apart, and the disk has the lines on return.
+    Several hosts can share the file, so a lock keeps their lines apart. When the function returns, the lines
+    are on the disk.
     """
     if settings.ERASURES_FILE and marks:
         with Path(settings.ERASURES_FILE).open("a") as file:
@@ -210,7 +212,7 @@ def _record_marks(marks: list[str], now: datetime) -> None:
 
 
 def _recorded_marks() -> dict[str, datetime]:
-    """Return the marks of the file, each with its newest time."""
+    """Return each mark in the file with its newest time."""
     path = Path(settings.ERASURES_FILE or "/dev/null")
     lines = (
         sorted(line.partition(" ")[::2] for line in path.read_text().splitlines()) if path.exists() else []

@@ -1,8 +1,8 @@
-"""Retention of personal data: erase people 25 months after their last order, and card details later.
+"""Retention of personal data: people are erased 25 months after their last order, card details later.
 
-Card details are erased once their payments can no longer be disputed. Each night, people are erased one after
-another until a time limit is reached. If a person cannot be erased yet, the service tries again the next
-night, and continues with the other people. Rules privacy.retention, privacy.cards.
+Card details are erased when their payments can no longer be disputed. Each night, people are erased one after
+another until a time limit is reached. If a person cannot be erased yet, the service continues with the
+others, and tries this person again the next night. Rules privacy.retention, privacy.cards.
 """
 
 import time
@@ -26,14 +26,14 @@ log = structlog.get_logger("hosted_page.privacy")
 # A payment can be disputed for thirteen months. During this time, operators must be able to find a card by
 # its last 4 digits.
 MAX_DISPUTE_AGE = timedelta(days=400)
-SECONDS = 600.0  # per night and kind of row, enough for tens of thousands of rows
+SECONDS = 600.0  # per night and kind of row; enough for tens of thousands of rows
 M = TypeVar("M", bound=Model)
 
 
 def erase_old() -> int:
     """Erase people whose last order is older than settings.PERSON_RETENTION. Return how many were erased.
 
-    Also erase the names and numbers on shares of that age, and the card details of people who were erased
+    Also erase the names and numbers on shares of the same age, and the card details of people who were erased
     earlier.
     """
     now = clock.now()
@@ -53,7 +53,7 @@ def erase_old() -> int:
 
 
 def _limit_time(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield the rows until the time limit is reached. The next night's run processes the remaining rows."""
+    """Yield the rows until the time limit is reached. The remaining rows wait for the next night."""
     end = time.monotonic() + SECONDS
     return takewhile(lambda _: time.monotonic() < end, batches.iterate(rows))
 
@@ -66,7 +66,7 @@ def _old_customers(before: datetime) -> QuerySet[Customer]:
 
 
 def _old_addresses(before: datetime) -> QuerySet[MerchantCustomer]:
-    """Return customers with only an e-mail address whose last opt-in is older than `before`."""
+    """Return customers who are known only by an e-mail address, and whose last opt-in is older than `before`."""
     opt_ins = OptIn.objects.filter(person=OuterRef("pk"))
     customers = MerchantCustomer.objects.filter(customer=None).filter(
         Exists(opt_ins.exclude(email_digest=""))
@@ -75,9 +75,9 @@ def _old_addresses(before: datetime) -> QuerySet[MerchantCustomer]:
 
 
 def _customers_with_old_cards(before: datetime) -> QuerySet[Customer]:
-    """Return the erased customers who have card details and made no payment since `before`.
+    """Return the erased customers who have card details and have made no payment since `before`.
 
-    The query leaves out all other customers, so that they do not use up the time of a night.
+    The query leaves out all other customers, because reading them would use up the time limit of the night.
     """
     has_recent_payment = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
     recent_orders = Checkout.objects.filter(has_recent_payment, lead=OuterRef("pk"))
@@ -88,8 +88,8 @@ def _customers_with_old_cards(before: datetime) -> QuerySet[Customer]:
 
 def _erase_person(person: Person, before: datetime) -> bool:
     try:
-        # The file does not need this erasure. After a restore, this task finds the person again, because their
-        # last order is old.
+        # This erasure need not be recorded in the file. After a restore, this task finds the person again,
+        # because their last order is old.
         erasure.erase(person, is_recorded=False, unless_ordered_since=before)
     except erasure.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)

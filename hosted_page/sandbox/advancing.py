@@ -1,4 +1,4 @@
-"""Passage of time for one checkout: all its times move earlier, and its pumps process the rows that become due.
+"""The passage of time for one checkout. All its times move earlier, and the pumps process its rows that become due.
 
 Rule sandbox.advance.
 """
@@ -25,8 +25,8 @@ from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
 from webhooks import outbox
 
-# The times that move: those of the checkout's row (CHECKOUT_TIMES), and those of its other rows (RELATED_TIMES).
-# `updated_at` is set to the current time.
+# The times that move: CHECKOUT_TIMES are in the checkout's own row, and RELATED_TIMES are in the other rows
+# about it. `updated_at` is set to the current time.
 CHECKOUT_TIMES = (
     *("created_at", "expires_at", "payable_until", "authorized_at", "capture_before", "captured_at"),
     *("voided_at", "expired_at", "last_refund_at"),
@@ -58,15 +58,15 @@ RELATED_TIMES: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     ),
     (SignInCode, "subject__in", ("created_at", "expires_at", "used_at")),
     (CardTry, "subject__in", ("created_at",)),
-    # PayerSignIn is missing, because a sign-in belongs to a person's visit. Also, some of its times are in
-    # the cookie of the browser.
+    # PayerSignIn is left out, because a sign-in belongs to a person's visit, and the browser's cookie
+    # contains some of its times.
 )
 
 
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-    # The open operations are finished first, so that the times that they write move too.
+    # The open operations are finished first. They write times, and these times must move too.
     operation_recovery.finish_due_operations(checkout_uuid)
     _move_all_times(merchant, checkout_uuid, seconds)
     receive_from_bank(checkout_uuid)
@@ -99,15 +99,15 @@ def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> No
 
 
 def receive_from_bank(checkout_uuid: UUID) -> None:
-    """Let the sandbox bank process the due changes of a checkout's payments, and record its notifications.
+    """Let the sandbox bank process the changes to a checkout's payments that are due, and record its notifications.
 
-    Without this call, both would happen only when Celery beat next starts the tasks.
+    Without this call, both would have to wait until Celery beat starts the tasks.
     """
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
     for notification in client.call_bank("tell", payments=payments):
         notifications.handle_notification(notification)
     for payment_uuid in Inquiry.objects.filter(payment__in=payments).values_list("payment", flat=True):
-        # The times have already moved. If the bank cannot be reached, the pump queries it again later.
+        # At this point, the times have already moved. If the bank cannot be reached, the pump queries it later.
         with suppress(ProviderUnreachable):
             sync.sync(payment_uuid)
 
@@ -123,13 +123,13 @@ def _check_open(checkout: Checkout) -> None:
 
 
 def _move(rows: QuerySet[Any], names: Sequence[str], duration: timedelta) -> None:
-    """Move these times of the rows earlier. A time that is null stays null."""
+    """Move these times of the rows earlier. Null values stay null."""
     rows.update(**{name: F(name) - duration for name in names})
 
 
 def _move_history(checkout: Checkout, seconds: int) -> None:
     """Move the times of the history, the notes, the movements and the bookings earlier.
 
-    These tables are append-only for the service, so a database function moves the times.
+    The service can only append to these tables, so a database function moves the times.
     """
     queries.execute(statements.ADVANCE_HISTORY, [checkout.pk, seconds])

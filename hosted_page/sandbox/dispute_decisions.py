@@ -1,4 +1,4 @@
-"""Decisions of the sandbox bank about disputes. A test needs them, because no real bank decides.
+"""The sandbox bank's decisions about disputes. A test must request them, because no real bank decides.
 
 Rule sandbox.disputes.
 """
@@ -17,7 +17,8 @@ class NotDisputed(Exception):
 
 
 def decide_dispute(checkout: Checkout, body: dict[str, Any]) -> None:
-    """Let the bank decide the named dispute, or the oldest open dispute, and record its decision.
+    """Let the bank decide a dispute, and record its decision. Without a named dispute, the oldest open one is
+    decided.
 
     `body` has `result` and, if a dispute is named, `dispute_uuid`. Raises NotDisputed.
     """

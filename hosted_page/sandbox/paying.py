@@ -1,4 +1,4 @@
-"""Actions of a customer on our page and the bank's page, without a browser: sign in, split, pay, confirm."""
+"""A customer's actions on the hosted page and on the bank's page, without a browser: sign in, split, pay, confirm."""
 
 import time
 from contextlib import suppress
@@ -25,7 +25,7 @@ from payments.providers.sandbox import bank, client
 
 DEFAULT_LEAD_NAME = "Lea"  # default name of a lead who splits the order, because the page requires a name
 MATE_PHONES = ("+447700900456", "+447700900457")
-WAIT_SECONDS = 5.0  # seconds to wait for the outcome of a challenge or of a share's payment
+WAIT_SECONDS = 5.0  # how long to wait for the outcome of a challenge or of a share's payment
 
 MATE_CARDS = ("5555555555554444", "4242424242424242")
 
@@ -44,7 +44,8 @@ def pay(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> None:
     `body` has `phone`, `card` and `challenge`, and optionally `name` and `shares`.
     """
     if checkout.status == Status.CREATED and open_operations.open_operation(checkout.pk) is not None:
-        # On the page, another card could replace one that waits for the payer. This call only pays an order at rest.
+        # On the page, a new card could replace a card that waits for the payer's confirmation. This call
+        # refuses such an order.
         raise OperationInProgress
     lead = _customer_of_number(body["phone"], checkout.merchant)
     if "shares" in body and _has_open_links(checkout):
@@ -65,7 +66,7 @@ def pay(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> None:
 
 
 def split(checkout: Checkout, body: dict[str, Any]) -> None:
-    """Split an unpaid order, so that mates can pledge.
+    """Split an unpaid order, so that mates can pledge their shares.
 
     `body` has `phone` and `shares`, and optionally `name`. Raises NotPayable, OperationInProgress,
     mate_shares.TooLateToCollect.
@@ -108,7 +109,7 @@ def pay_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> Paym
 
 
 def _try_share(checkout: Checkout, body: dict[str, Any], cause: Cause) -> PaymentRequest:
-    """Try a mate's card for a share. Return the share after the bank has approved or declined the card."""
+    """Charge or hold a mate's card for a share. Return the share after the bank has approved or declined the card."""
     share = _open_share(checkout, body.get("payment_request_uuid"))
     card = CardUse(_card_token(share.pk, body.get("card") or _card_for_mate(checkout)))
     result = mate_shares.pay(share.pk, card=card, mate=_mate_customer(checkout), cause=cause)
@@ -121,7 +122,7 @@ def _try_share(checkout: Checkout, body: dict[str, Any], cause: Cause) -> Paymen
 
 
 def _refusal_of(share: PaymentRequest) -> CardDeclined | mate_shares.ShareNotOpen:
-    """Return why a share could not be paid: its card was declined, or the order ended in the meantime."""
+    """Return the reason why a share could not be paid: its card was declined, or the order has ended."""
     reason = Payment.objects.filter(subject=share.pk).latest("created_at").decline_reason
     was_declined = reason and reason not in declines.HIDDEN_REASONS
     return CardDeclined(reason) if was_declined else mate_shares.ShareNotOpen(share.status)
@@ -152,7 +153,7 @@ def _card_token(subject: UUID, number: str) -> str:
 def _sign_in(checkout: Checkout, lead: Customer) -> None:
     """Make this person the lead, as a sign-in on the page does.
 
-    If the order cannot be paid, its lead does not change. The caller's payment then raises the error.
+    If the order cannot be paid, its lead stays the same, and the caller's payment raises the error.
     """
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
@@ -193,7 +194,7 @@ def _mate_customer(checkout: Checkout) -> Customer:
 
 
 def _answer_challenge_of_order(checkout: Checkout, *, is_confirmed: bool) -> PaymentResult:
-    """Answer the challenge of an order's payment. Raises NotPayable if the order has ended in the meantime."""
+    """Answer the challenge for an order's payment. Raises NotPayable if the order has already ended."""
     result = _answer_challenge(checkout.pk, is_confirmed=is_confirmed)
     if result is not None:
         return result
@@ -206,8 +207,8 @@ def _answer_challenge_of_order(checkout: Checkout, *, is_confirmed: bool) -> Pay
 def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult | None:
     """Answer the bank's challenge, as a payer does on the bank's page. Return the payment's outcome.
 
-    Return None if no challenge is open any more. Raises OperationInProgress if the outcome is not known in
-    time.
+    Return None if no challenge is open any more. Raises OperationInProgress if the outcome is not known
+    within WAIT_SECONDS.
     """
     operation = open_operations.open_operation(subject)
     if operation is None:
@@ -215,7 +216,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult | N
     client.call_bank("answer_challenge", key=operation.pk, is_confirmed=is_confirmed)
     deadline = Deadline.after(WAIT_SECONDS)
     while deadline.remaining():
-        # This call has no effect while the pump has leased the operation.
+        # While the pump has leased the operation, this call has no effect.
         operation_recovery.finish_for_payer(subject)
         operation.refresh_from_db()
         if operation.ended_at is not None:
@@ -228,7 +229,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult | N
 def _wait_for_outcome(share: PaymentRequest) -> None:
     deadline = Deadline.after(WAIT_SECONDS)
     while deadline.remaining():
-        # This call has no effect while the pump has leased the operation.
+        # While the pump has leased the operation, this call has no effect.
         operation_recovery.finish_due_operations(share.checkout_id)
         share.refresh_from_db()
         if share.status != ShareStatus.PAYING:

@@ -1,6 +1,6 @@
-"""Daily budgets of SMS messages, per merchant and in total (rules sms.budgets, sms.paid).
+"""Daily budgets for SMS messages, per merchant and in total (rules sms.budgets, sms.paid).
 
-Once its order or share is paid, a message no longer counts.
+When its order or share is paid, a message no longer counts.
 """
 
 from collections import Counter
@@ -47,14 +47,14 @@ def spend(merchant_uuid: UUID, now: datetime) -> str | None:
 
 
 def next_day_start(now: datetime) -> datetime:
-    """Return the time at which the next day's budgets begin."""
+    """Return the time at which the budgets of the next day begin."""
     return now.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
 
 def counted_messages(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
-    """Return the SMS messages that count.
+    """Return the SMS messages that count against a budget.
 
-    A message stops counting when its order or share is paid, except if its kind always counts.
+    When the order or share of a message is paid, the message stops counting, unless its kind always counts.
     """
     return messages.filter(is_counted=True).exclude(_was_paid())
 
@@ -67,7 +67,7 @@ def _was_paid() -> Q:
 
 
 def stop_counting_paid() -> int:
-    """Stop counting the SMS messages of paid orders and shares. Return the number of these messages."""
+    """Stop counting the SMS messages of paid orders and shares. Return how many messages this affected."""
     since = clock.now() - DAY
     messages = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
     return batches.repeat(lambda batch_size: _stop_counting(messages, batch_size))
@@ -87,7 +87,7 @@ def _stop_counting(messages: QuerySet[SmsMessage], batch_size: int) -> int:
 
 
 def warn_operators() -> None:
-    """Report to the operators each budget of today that is at least 80 % used up, once per budget and day."""
+    """Report each of today's budgets that is at least 80 % used up to the operators, once per budget and day."""
     now = clock.now()
     is_total_nearly_used = Q(merchant=None, count__gte=WARNING_SHARE * settings.SMS_TOTAL_BUDGET)
     is_merchant_nearly_used = Q(

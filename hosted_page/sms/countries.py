@@ -1,11 +1,11 @@
-"""The country of a phone number. It decides whether SMS messages are sent, and which sender they show."""
+"""The country of a phone number. It decides whether texts are sent to the number, and which sender they show."""
 
 import phonenumbers
 from django.conf import settings
 
 
 def country_of(phone: str) -> str:
-    """Return the two-letter country of an E.164 number.
+    """Return the two-letter country code for an E.164 number.
 
     If the number does not identify a country, return the main country of its calling code.
     """
@@ -15,7 +15,7 @@ def country_of(phone: str) -> str:
 
 
 def sender_id(phone: str) -> str:
-    """Return the sender that an SMS message to an E.164 number shows. It depends on the number's country.
+    """Return the sender that a text to this E.164 number shows. It depends on the number's country.
 
     Return "" if no sender is configured for the country. Rule sms.sender_id.
     """

@@ -23,7 +23,7 @@ from payments import disputes, money, operator_stops
 TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
 
 REMINDER_INTERVAL = timedelta(days=1)
-LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
+LIFE = timedelta(hours=1)  # after this time, an unsent message is never sent
 
 
 class CannotSendNow(Exception):
@@ -33,8 +33,8 @@ class CannotSendNow(Exception):
 def send(share_uuid: UUID, *, phone: str, address: str) -> None:
     """Queue an SMS message to a mate with the link of their share.
 
-    `phone` is in E.164. If it is "", the message goes to the number that got the link before. Raises CannotSendNow,
-    TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped.
+    `phone` is an E.164 number. If it is "", the message goes to the number that got the link before. Raises
+    CannotSendNow, TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.lock_share(share_uuid)
@@ -50,14 +50,14 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         body = f"{invitation_text(share)} {_stop_sentence(recipient)}"
         outbox.queue_message(MessageRequest(kind, recipient, target, body, ends_at, address))
-        # A new number replaces an earlier one only when the text to the new number is sent. Until then, only
-        # the earlier number has the link.
+        # Until the text to the new number is sent, only the earlier number has the link. The new number
+        # therefore replaces it only then.
         share.phone, share.next_reminder_at = share.phone or recipient, now + REMINDER_INTERVAL
         share.save(update_fields=["phone", "next_reminder_at"])
 
 
 def _stop_sentence(phone: str) -> str:
-    """Return the last sentence of a message: the link that stops further messages (rule sms.stop)."""
+    """Return the last sentence of a message, with the link that stops further messages (rule sms.stop)."""
     return _("No more texts: {link}").format(link=stopped_numbers.stop_link(outbox.number_digest(phone)))
 
 
@@ -85,11 +85,11 @@ def record_sent(message: SmsMessage) -> None:
 
 
 def allow_resend(message: SmsMessage, *, might_be_sent: bool) -> None:
-    """Let the lead send the link again after a message that was not sent, or might not have been sent.
+    """Let the lead send the link again if the message was not sent, or might not have been sent.
 
-    The share keeps its number if the message might have been sent (`might_be_sent`). It also keeps an earlier
-    number, which already has the link. If the share has a new link now, a message with the new link is not
-    affected.
+    If the message might have been sent (`might_be_sent`), the share keeps its number. It also keeps an
+    earlier number, which already has the link. If the share has a new link by now, messages with the new link
+    are not affected.
     """
     share = PaymentRequest.objects.filter(pk=message.subject).first() if message.kind in TO_MATES else None
     if share is None:

@@ -26,11 +26,11 @@ from payments import disputes, money, operator_stops
 
 MAX_PER_RUN = 100  # maximum notifications per run
 PER_CHECKOUT = 4
-LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
-# Time until the next check of an order that is being refunded or disputed.
+LIFE = timedelta(hours=1)  # after this time, an unsent message is never sent
+# How long to wait before an order that is being refunded or disputed is checked again.
 PAUSE_RETRY_AFTER = timedelta(hours=1)
 Kind = LeadNotification.Kind
-# The status of the share that a message is about, while the message is true.
+# For each kind of message, the status that its share must have for the message to be true.
 STATUS_OF_SHARE: dict[str, ShareStatus] = {
     Kind.DECLINED: ShareStatus.DECLINED,
     Kind.NOT_TAKEN: ShareStatus.OPEN,
@@ -38,7 +38,7 @@ STATUS_OF_SHARE: dict[str, ShareStatus] = {
 
 
 def queue_notifications() -> None:
-    """Queue the messages of all notifications that are due now."""
+    """Queue the messages for all notifications that are due now."""
     for _number in range(MAX_PER_RUN):
         if not _process_next():
             return
@@ -67,10 +67,10 @@ def _process_next() -> bool:
 def _next_check_at(
     notification: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
 ) -> datetime | None:
-    """Return when to check the notification again, None to process it now.
+    """Return when to check the notification again, None if it is to be processed now.
 
     While the order is paused, the notification is checked again after an hour. A notification about the end
-    of the links is checked again on their last day, which a pause or a new link can postpone.
+    of the links is checked again on their last day, because a pause or a new link can postpone that day.
     """
     if _is_paused(notification, checkout):
         return now + PAUSE_RETRY_AFTER
@@ -83,7 +83,7 @@ def _next_check_at(
 def _is_paused(notification: LeadNotification, checkout: Checkout) -> bool:
     """Return whether the notification must wait until the order's dispute or refund has ended.
 
-    While a dispute is open, a message must not ask the lead to do something that needs working links. While
+    An open dispute stops the links, so a message must not ask the lead to do something that needs them. While
     the order is being refunded, no message is sent. If the refund fails, the waiting messages are sent.
     """
     is_disputed = notification.kind != Kind.ALL_PAID and disputes.has_open_dispute(checkout.pk)
@@ -93,7 +93,7 @@ def _is_paused(notification: LeadNotification, checkout: Checkout) -> bool:
 def _queue_text(
     notification: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
 ) -> None:
-    """Queue the message if it is still true, the order may have another message, and no limit is reached."""
+    """Queue the message if it is still true, and if the limits and the order's maximum allow another message."""
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
         body = _write_text(notification, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
@@ -101,8 +101,7 @@ def _queue_text(
         return
     try:
         operator_stops.check(checkout.merchant)
-        # No person requested this message, so there is no network address. The limits count the order's id
-        # instead of an address.
+        # No person requested this message, so it has no network address. The limits count the order's id instead.
         message = MessageRequest(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic(savepoint=True):
             outbox.queue_message(message, key=notification.pk)
@@ -113,7 +112,7 @@ def _queue_text(
 def _has_reached_maximum(checkout: Checkout) -> bool:
     """Return whether the lead has got, or might have got, the maximum number of messages for the order.
 
-    Messages that ended before they were claimed do not count. The lock makes other notifications of the order
+    Messages that ended before they were claimed do not count. A lock makes the order's other notifications
     wait until this transaction ends, so that each message is counted.
     """
     quota.lock(f"told:{checkout.pk}")
@@ -135,7 +134,7 @@ def _write_text(notification: LeadNotification, checkout: Checkout, shares: list
 
 
 def _text_pattern(notification: LeadNotification, *, is_every_share: bool) -> str:
-    """Return the text of the message, with names of values in braces."""
+    """Return the text of the message, with the names of its values in braces."""
     match notification.kind:
         case Kind.DECLINED:
             return _("{name} said no to {amount} at {shop}. Ask again or cover it: {link}")
@@ -156,7 +155,7 @@ def _text_pattern(notification: LeadNotification, *, is_every_share: bool) -> st
 
 
 def _is_current(notification: LeadNotification, checkout: Checkout) -> bool:
-    """Return whether the order has a status in which the notification can be true."""
+    """Return whether the notification can be true for an order of this status."""
     if notification.kind == Kind.ALL_IN:
         return checkout.status == Status.CREATED
     return checkout.status == Status.CAPTURED or (
@@ -196,7 +195,7 @@ def _fill_in(pattern: str, checkout: Checkout, reported_shares: list[PaymentRequ
 def is_wanted(message: SmsMessage) -> bool:
     """Return whether a message to a lead is still true.
 
-    Return False if the same event has happened again, because a newer message then reports it.
+    If the same event has happened again, return False, because a newer message reports it.
     """
     notification = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
     if notification is None or not _is_current(notification, notification.checkout):
@@ -205,10 +204,10 @@ def is_wanted(message: SmsMessage) -> bool:
 
 
 def requeue(message: SmsMessage) -> None:
-    """Requeue the notification of an unsent message if the order is paused or the notification is true.
+    """Requeue the notification for an unsent message if the order is paused or the notification is true.
 
-    The notification can be true again if a pause has just ended. It gets a new id, because it has the id of its
-    message, and the next message is a new row.
+    The notification can be true again because a pause has just ended. A notification has the same id as its
+    message. The next message is a new row, so the notification gets a new id.
     """
     notification = LeadNotification.objects.select_related("checkout").filter(pk=message.pk).first()
     if notification is not None and (_is_paused(notification, notification.checkout) or is_wanted(message)):

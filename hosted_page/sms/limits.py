@@ -1,4 +1,4 @@
-"""Limits on SMS messages: per number, address, range of numbers, order and day.
+"""Limits on SMS messages: per number, address, number range, order and day.
 
 Call the checks in the transaction that writes the message, after the outbox has locked the counted digests.
 Rules sms.address, sign_in.limits.
@@ -25,8 +25,8 @@ log = structlog.get_logger("hosted_page.sms.limits")
 CODE_INTERVAL = timedelta(seconds=30)  # shortest time between two codes to one number
 PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
 PER_ADDRESS = Limit(300, timedelta(hours=1))
-# The numbers of a range differ only in their last digits. The limit is needed because fraudsters who earn
-# money from texts own whole ranges of numbers.
+# The numbers of a range differ only in this many last digits. The limit is needed because some fraudsters own
+# whole number ranges and earn money from each text to them.
 RANGE_DIGITS = 4
 RANGE_PERIOD = timedelta(days=1)
 INVITATIONS = 20  # per checkout; reminders do not count
@@ -35,11 +35,11 @@ CODES = SmsMessage.CODES
 
 
 class TooManySmsMessages(Exception):
-    """The message is not sent, because a limit is reached. The exception's text says what the person can do."""
+    """The message is not sent, because a limit is reached. The text of the exception says what the person can do."""
 
 
 class CodeJustRequested(TooManySmsMessages):
-    """A code was requested less than 30 seconds ago. The next code can be requested in `seconds`."""
+    """A code was requested less than 30 seconds ago. The next one can be requested after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(_("A code was requested just now. Wait 30 seconds, then ask again."))
@@ -53,7 +53,7 @@ def check_country(phone: str) -> None:
 
 
 def check_stopped(row: SmsMessage) -> None:
-    """Raise TooManySmsMessages if the number has stopped texts and this is not a code (rule sms.stop)."""
+    """Raise TooManySmsMessages if the number has stopped texts and the message is not a code (rule sms.stop)."""
     if row.kind not in CODES and stopped_numbers.has_stopped(row.alike["phone_digest"]):
         if row.kind == Kind.RECEIPT:
             raise TooManySmsMessages(
@@ -63,7 +63,7 @@ def check_stopped(row: SmsMessage) -> None:
 
 
 class LimitState(NamedTuple):
-    """The current time, and for each limit the time of the next possible message. None means now."""
+    """The current time, and for each limit the time when it allows the next message. None means now."""
 
     now: datetime
     code: datetime | None
@@ -75,7 +75,7 @@ class LimitState(NamedTuple):
 
 
 def read_limits(row: SmsMessage) -> LimitState:
-    """Return the state of the limits before the message is counted."""
+    """Return the state of the limits before this message is counted."""
     limits = {"code": Limit(1, CODE_INTERVAL), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
     limits |= {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
     limits |= {"range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
@@ -98,25 +98,25 @@ def read_limits(row: SmsMessage) -> LimitState:
 
 
 def check_number(row: SmsMessage, state: LimitState) -> None:
-    """Raise TooManySmsMessages if the number has just got a code, or has reached its limit."""
+    """Raise TooManySmsMessages if the number got a code just now, or has reached its limit."""
     if row.kind == Kind.CODE and state.code:
         raise CodeJustRequested((state.code - state.now).total_seconds())
     free_at = number_free_at(state)
     if free_at is not None:
         words = _("We cannot send more texts to this number now. Try again {when}, or use another number.")
-        # Only the number that paid can get the receipt, so the text does not suggest another number.
+        # Only the number that paid can get the receipt, so the text does not suggest a different number.
         if row.kind == Kind.RECEIPT:
             words = _("We cannot send more texts to this number now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, state.now)))
 
 
 def number_free_at(state: LimitState) -> datetime | None:
-    """Return when the number can get the next message, None if it can get a message now."""
+    """Return when the number can get its next message, None if it can get one now."""
     return max((free_at for free_at in (state.hour, state.day) if free_at is not None), default=None)
 
 
 def check_address(row: SmsMessage, state: LimitState) -> None:
-    """Raise TooManySmsMessages if the caller's network has reached its limit."""
+    """Raise TooManySmsMessages if the network that sent the request has reached its limit."""
     free_at = state.address and _free_at("address_digest", row, PER_ADDRESS, state.now)
     free_at = free_at or (state.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), state.now))
     if free_at is not None:
@@ -125,7 +125,7 @@ def check_address(row: SmsMessage, state: LimitState) -> None:
 
 
 def check_range(row: SmsMessage, state: LimitState) -> None:
-    """Raise TooManySmsMessages if the number's range has used up its daily budget."""
+    """Raise TooManySmsMessages if the range of the number has used up its daily budget."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
     free_at = state.range and _free_at("range_digest", row, limit, state.now)
     if free_at is not None:
@@ -139,8 +139,8 @@ def check_range(row: SmsMessage, state: LimitState) -> None:
 def _free_at(digest_field: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
     """Return when the next message is possible, None if it is possible now.
 
-    `read_limits` also counts messages whose order or share has just been paid. A limit that it reports is
-    therefore checked again here, without these messages.
+    `read_limits` also counts messages of orders and shares that have just been paid. If it reports a reached
+    limit, this function therefore checks the limit again without these messages.
     """
     if limit.maximum == 0:
         return now + limit.within

@@ -1,4 +1,4 @@
-"""The state of an SMS message for operators: only what the service knows from the carrier."""
+"""The state of an SMS message for operators. It says only what the carrier has confirmed."""
 
 from django.conf import settings
 from django.db import models
@@ -7,7 +7,7 @@ from hosted_page.models import SmsMessage
 
 
 class MessageState(models.TextChoices):
-    """The state of a message. A carrier that sends no reports never confirms a delivery."""
+    """The state of a message. If a carrier sends no delivery reports, a delivery is never confirmed."""
 
     WAITING = "waiting", "Waiting"
     NO_CARRIER = "no_carrier", "Not texted"
@@ -20,7 +20,7 @@ class MessageState(models.TextChoices):
 
 
 def state_of(message: SmsMessage) -> MessageState:
-    """Return the state of a message. In the sandbox there is no carrier, so no message is handed over."""
+    """Return the state of a message. The sandbox has no carrier, so its messages are never handed over."""
     if message.receipt:
         return MessageState(message.receipt)
     if message.refusal:

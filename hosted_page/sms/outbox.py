@@ -1,4 +1,4 @@
-"""Outbox of SMS messages: rows that are written within the limits, and that a pump sends (rule sms.sealed)."""
+"""Outbox of SMS messages. The limits decide whether a row is written, and a pump sends the rows (rule sms.sealed)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,7 +23,8 @@ PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": "
 class MessageRequest:
     """A requested SMS message.
 
-    `phone` is E.164, and `address` is the caller's network address. The message is not sent after `ends_at`.
+    `phone` is an E.164 number, and `address` is the network address that sent the request. After `ends_at`,
+    the message is not sent any more.
     """
 
     kind: SmsMessage.Kind
@@ -37,8 +38,8 @@ class MessageRequest:
 def queue_message(message: MessageRequest, *, key: UUID | None = None) -> None:
     """Count an SMS message and queue it, so that it is sent within a second.
 
-    `key` becomes the id of the message. Call this in the transaction of the change that the message is about.
-    Raises TooManySmsMessages, and then writes no row.
+    `key` becomes the id of the message. Call this in the transaction that makes the change that the message
+    reports. Raises TooManySmsMessages, and then writes no row.
     """
     row = _new_message(message, key)
     limits.check_country(message.phone)
@@ -55,16 +56,16 @@ def queue_message(message: MessageRequest, *, key: UUID | None = None) -> None:
 
 
 def queue_code_for_payer(message: MessageRequest, *, key: UUID, is_payer: bool) -> None:
-    """Queue a code, like `queue_message`, for a person who returns to a paid order or share.
+    """Queue a code for a person who returns to a paid order or share. Works like `queue_message`.
 
-    Only the number that paid gets the code, and no caller can find out which number paid. The result is the
-    same for every number, even if its limit is reached or it has just got a code. A request for a number that
-    did not pay does not count against that number's limits. Raises TooManySmsMessages, regardless of who
-    paid, if the service sends no texts to the country, or if the limit of the caller's address is reached.
+    Only the number that paid gets the code, and no caller can find out which number paid. The result is the same
+    for every number, even if its limit is reached or it got a code just now. A request for a number that did not
+    pay does not count against that number's limits. Raises TooManySmsMessages if the service sends no texts to the
+    country, or if the limit for the caller's address is reached. Both checks apply to every number.
     """
     row = _new_message(message, key)
     limits.check_country(message.phone)
-    # The range limit does not apply here, because it is against fraudsters, who do not pay orders.
+    # The range limit does not apply here. It is directed against fraudsters, who do not pay orders.
     row.range_digest, row.alike["range_digest"] = "", []
     _lock(row)
     state = limits.read_limits(row)
@@ -100,12 +101,12 @@ def _new_message(message: MessageRequest, key: UUID | None) -> SmsMessage:
 
 
 def number_digest(phone: str) -> str:
-    """Return the digest that new rows store for counting a number's SMS messages."""
+    """Return the digest by which the SMS messages of a number are counted. New rows store it."""
     return number_digests(phone)[0]
 
 
 def number_digests(phone: str) -> list[str]:
-    """Return the digests for counting a number's SMS messages. New rows store the first digest."""
+    """Return all digests by which the SMS messages of a number are counted. New rows store the first one."""
     return crypto.keyed_digests("sms", phone)
 
 
@@ -120,7 +121,7 @@ def withdraw(keys: list[UUID], now: datetime) -> None:
 
 
 def delete_old() -> None:
-    """Delete old SMS messages and codes, with their numbers, once no limit and no pay link needs them."""
+    """Delete old SMS messages and codes, with their numbers, if no limit and no pay link needs them any more."""
     oldest_needed = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
     for model in (SmsMessage, SignInCode):
         batches.delete(model.objects.filter(pk__lt=clock.first_id(oldest_needed)))

@@ -1,4 +1,4 @@
-"""Delivery reports from carriers: Twilio's status callbacks. Amazon SNS has no reports. Rule sms.receipt."""
+"""Delivery reports from Twilio, which sends them as status callbacks. Amazon SNS sends no reports. Rule sms.receipt."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ RECEIPTS = {
 def receive_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpResponse:
     """Record Twilio's status callback about a message.
 
-    Return 204, even for a repeated callback, or 403 if Twilio did not sign it.
+    Return 204, even for a repeated callback. If Twilio did not sign the callback, return 403.
     """
     if not _is_signed(request):
         return HttpResponse("The signature does not fit.", status=403, content_type="text/plain")
@@ -42,11 +42,11 @@ def _is_signed(request: HttpRequest) -> bool:
     """Return whether Twilio signed exactly this request.
 
     The signature covers the address that the service gave to Twilio. The check therefore uses that address,
-    not the address that proxies pass on.
+    because proxies can pass on a different one.
     """
     if settings.SMS_SENDER != settings.TWILIO_SMS_SENDER:
-        return False  # no key of Twilio is configured, so no signature can be checked
-    # The import is here, because the library is an optional extra.
+        return False  # no Twilio key is configured, so no signature can be checked
+    # The import is in the function, because the library is an optional extra.
     from twilio.request_validator import RequestValidator
 
     address = settings.BASE_URL + request.get_full_path()
@@ -56,7 +56,7 @@ def _is_signed(request: HttpRequest) -> bool:
 
 
 def record(message_uuid: UUID, receipt: SmsMessage.Receipt, *, refusal: str) -> None:
-    """Record the delivery report of a message.
+    """Record the delivery report for a message.
 
     Only the first report counts, because callbacks are repeated and can arrive out of order.
     """

@@ -1,4 +1,4 @@
-"""Names in SMS messages and mails to strangers, cut so that a name cannot contain a message.
+"""Names for SMS messages and mails to strangers. They are shortened, so that a name cannot contain a message.
 
 Rule sms.invitation.
 """

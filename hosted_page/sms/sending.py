@@ -1,9 +1,9 @@
 """The pump that sends waiting SMS messages, each at most once (rules sms.outbox, sms.once, sms.doubt).
 
-It uses separate threads, so that a carrier that does not respond delays no other work. It claims a message in
-a separate transaction before it calls the carrier. It claims the message again only if the carrier certainly
-did not accept it. If the process dies between the claim and the result, the message might have been sent. It
-is then not sent again, and the payer can request another code.
+It uses separate threads, so that a carrier that does not respond cannot delay other work. It claims a message
+in a separate transaction before it calls the carrier. It claims the message again only if the carrier
+certainly did not accept it. If the process dies between the claim and the result, the message might have been
+sent. The message is then not sent again, and the payer can request another code.
 """
 
 import threading
@@ -28,12 +28,12 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
 MAX_LATE_PER_RUN = 100
-RETRY_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is overloaded or unreachable
+RETRY_AFTER = timedelta(seconds=5)  # delay before a retry, if the carrier is unavailable
 OUTCOMES = Counter(
     "checkout_sms", "Attempts to send a text: sent, refused, unreachable, unclear or late", ["outcome"]
 )
 for _outcome in ("sent", "refused", "unreachable", "unclear", "late"):
-    OUTCOMES.labels(_outcome)  # so that it begins at 0: an alert does not see the first value of a counter
+    OUTCOMES.labels(_outcome)  # starts at 0: an alert does not notice a counter's first value
 _carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # queue=1, because only `stop` waits for a slot
 _is_stopped = threading.Event()
 
@@ -45,7 +45,7 @@ def start_sender() -> None:
 
 
 def stop(seconds: float) -> None:
-    """Claim no more messages. Wait until the messages in progress have ended, at most `seconds`."""
+    """Claim no more messages. Wait at most `seconds` for the messages in progress to end."""
     _is_stopped.set()
     deadline = Deadline.after(seconds)
     for _ in range(_carrier.slots):
@@ -56,8 +56,8 @@ def _send_all() -> None:
     try:
         end_late()
         while not _is_stopped.is_set() and (message := claim()) is not None:
-            start_sender()  # there might be more messages, and the carrier might be slow with this one
-            close_old_connections()  # hold no connection while waiting for the carrier
+            start_sender()  # more messages might be waiting, and the carrier might be slow with this one
+            close_old_connections()  # do not keep a connection while waiting for the carrier
             send(message)
     except Exception as error:  # a database error; another thread starts within a second and tries again
         log.error("SMS messages not sent", error=type(error).__name__, exc_info=True)
@@ -67,9 +67,9 @@ def _send_all() -> None:
 
 
 def claim() -> SmsMessage | None:
-    """Claim the due message with the earliest `ends_at`, so that it is not due again, and return it.
+    """Claim the due message with the earliest `ends_at`, so that it is no longer due, and return it.
 
-    End each message that must not be sent any more. Return None if no message is due.
+    On the way, end each message that must not be sent any more. Return None if no message is due.
     """
     while (message := _WAITING.take_oldest(_claim_fields)) is not None and not _is_wanted(message):
         _end_unsent(message)
@@ -94,7 +94,7 @@ def send(message: SmsMessage) -> None:
     try:
         failpoint.reach("sms_claimed", message.pk)
         senders.current_sender().send(message.phone or "", message.body or "", key=str(message.pk))
-    except Exception as error:  # unexpected errors too: the message might have been sent
+    except Exception as error:  # includes unexpected errors, because the message might have been sent
         _record_failure(message, error)
     else:
         OUTCOMES.labels("sent").inc()
@@ -124,7 +124,7 @@ def _record_failure(message: SmsMessage, error: Exception) -> None:
 
 
 def _retry_later(message: SmsMessage) -> None:
-    """Make a message due again in a few seconds. It is not sent after its `ends_at`."""
+    """Make a message due again in a few seconds. After its `ends_at`, it is not sent any more."""
     messages = SmsMessage.objects.filter(pk=message.pk, ended_at=None)
     messages.update(due_at=clock.now() + RETRY_AFTER, claimed_at=None)
 
@@ -135,7 +135,7 @@ def _end_unsent(message: SmsMessage) -> None:
     Without a claim, it does not count as one of the lead's messages.
     """
     if message.kind == SmsMessage.Kind.LEAD:
-        # The notification is requeued first. If the process then dies, `end_late` ends the message unsent.
+        # The notification is requeued first. If the process then dies, `end_late` ends the message as unsent.
         lead_notifications.requeue(message)
     end_message(message, is_sent=False, is_claimed=False)
 
@@ -164,8 +164,8 @@ def end_message(
 def _is_wanted(message: SmsMessage) -> bool:
     """Return whether to send a message that was just claimed.
 
-    The message must not be late, its text must still be true, and its merchant must not be stopped. A number
-    that has stopped texts gets only codes.
+    The message must not be late, its text must still be true, and its merchant must not be stopped. If the
+    number has stopped texts, it gets only codes.
     """
     now = message.claimed_at
     if now is None or message.ends_at <= now:
@@ -184,7 +184,7 @@ def _is_wanted(message: SmsMessage) -> bool:
 
 
 def end_late() -> None:
-    """End the messages that were not sent in time, or whose process died after claiming them."""
+    """End the messages that were not sent in time, including those whose process died after it claimed them."""
     now = clock.now()
     for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:MAX_LATE_PER_RUN]:
         OUTCOMES.labels("late").inc()

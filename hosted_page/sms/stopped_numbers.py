@@ -1,9 +1,9 @@
-"""Phone numbers that get only codes, because their owner stopped all other texts (rule sms.stop).
+"""Phone numbers that get only codes, because their owners stopped all other texts (rule sms.stop).
 
-Each invitation and reminder contains a link for stopping texts. The link must be short, so it has only half
-of the number's digest, and a signature. The link works as long as the key of the digest and the signature is
-configured. The service does not store the stopped phone numbers, so it cannot calculate their digests with
-another key.
+Each invitation and reminder contains a link for stopping texts. The link must be short, so it contains only
+half of the number's digest, and a signature. The link works as long as the key for the digest and the
+signature is configured. The service does not store the stopped phone numbers, so it cannot calculate their
+digests with a new key.
 """
 
 import base64
@@ -32,7 +32,7 @@ def stop_link(phone_digest: str) -> str:
 
 
 def has_stopped(phone_digests: Sequence[str]) -> bool:
-    """Return whether the phone number with these digests has stopped texts."""
+    """Return whether the owner of the phone number with these digests has stopped texts."""
     numbers = [_number_of_digest(bytes.fromhex(digest)) for digest in phone_digests]
     return SmsStop.objects.filter(number__in=numbers).exists()
 
@@ -41,15 +41,15 @@ def count_under_former_keys() -> int:
     """Return the number of stops that only a former LOOKUP_KEY can find."""
     first, *former = crypto.lookup_key_marks()
     rows = SmsStop.objects.exclude(key_mark=first)
-    # A row without a mark was written before marks existed, so it belongs to the oldest key.
+    # A row without a mark is older than the marks themselves, so it belongs to the oldest key.
     return (rows if former else rows.exclude(key_mark="")).count()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether the phone number of a link should get only codes.
+    """Ask whether the phone number in a link should get only codes.
 
-    A POST stops all other texts, or allows them again.
+    A POST request stops all other texts, or allows them again.
     """
     number, key_mark = _read_link_token(token)
     if request.method == "POST":
@@ -68,7 +68,7 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _read_link_token(token: str) -> tuple[str, str]:
-    """Return the half digest of a number in a link, as it is stored, and the mark of its key.
+    """Return the half digest of the number in a link, as the database stores it, and the mark of its key.
 
     Raises Http404 if the signature is invalid.
     """
@@ -88,6 +88,6 @@ def _number_of_digest(digest: bytes) -> str:
 
 
 def _sign(half_digest: bytes) -> list[bytes]:
-    """Return the signatures of half a digest, one for each key. New links have the first signature."""
+    """Return the signatures of half a digest, one per key. New links contain the first signature."""
     digests = crypto.keyed_digests("sms stop", half_digest.hex())
     return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

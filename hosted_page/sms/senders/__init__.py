@@ -24,26 +24,26 @@ class NotAccepted(NotSent):
 
 
 class Refused(NotSent):
-    """The carrier rejects the message for good: the number, the sender or the account is wrong."""
+    """The carrier rejects the message permanently, because the number, the sender or the account is wrong."""
 
 
 class InDoubt(NotSent):
-    """The carrier might have accepted the message: its response was lost or is unclear."""
+    """The carrier might have accepted the message, because its response was lost or is unclear."""
 
 
 class Sender(Protocol):
-    """Sends SMS messages. A thread waits for the sender, so it must give up within 30 seconds."""
+    """Sends SMS messages. A thread waits for the sender, so a sender must give up within 30 seconds."""
 
     shows_codes: bool
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send `text` to an E.164 number. The caller repeats a `key` only after NotAccepted.
+        """Send `text` to an E.164 number. The caller sends the same `key` again only after NotAccepted.
 
         Raises NotAccepted, Refused, InDoubt. The caller treats any other exception as InDoubt.
         """
 
     def check_access(self) -> None:
-        """Return if the carrier answers and accepts the account. Raises as `send`. No message is sent."""
+        """Return if the carrier answers and accepts the account, otherwise raise as `send` does. No message is sent."""
 
 
 @cache
@@ -54,7 +54,7 @@ def current_sender() -> Sender:
 
 
 def require_sender() -> None:
-    """Raise ImproperlyConfigured, with an explanation, if the sender cannot be created."""
+    """Raise ImproperlyConfigured with an explanation if the sender cannot be created."""
     try:
         current_sender()
     except ImportError:

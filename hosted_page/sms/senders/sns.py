@@ -1,4 +1,4 @@
-"""Send SMS messages with Amazon SNS and boto3, which reads the region and credentials from its usual sources.
+"""Send SMS messages with Amazon SNS through boto3, which finds the region and the credentials in the usual places.
 
 SNS accepts no idempotency key for a phone number, and reports deliveries only in its own log. The service
 therefore makes each request once, without boto3's retries. It repeats a request only if SNS certainly did not
@@ -20,7 +20,7 @@ TOO_MANY = 429
 THROTTLED = {"Throttled", "Throttling", "ThrottlingException", "RequestLimitExceeded", "KMSThrottling"}
 REASONS = {
     "OptedOut": "opted_out",
-    # SNS uses this code for an unknown sender too. Only its error text differs.
+    # SNS also uses this code for an unknown sender. Only the error text differs.
     "InvalidParameter": "invalid_number",
     "InvalidParameterValue": "invalid_number",
     "ParameterValueInvalid": "invalid_number",
@@ -42,7 +42,7 @@ CREDENTIAL_ERRORS = (
 
 
 class SnsSender:
-    """Sender that sends transactional messages by Amazon SNS."""
+    """Sender that sends transactional messages through Amazon SNS."""
 
     shows_codes = False
 
@@ -68,7 +68,7 @@ class SnsSender:
             raise classify_error(error) from None  # SNS puts the phone number into its error texts
 
     def check_access(self) -> None:
-        """Read the SMS attributes of the account. An account without the right to read them is accepted."""
+        """Read the SMS attributes of the account. An account that is not allowed to read them is accepted too."""
         try:
             self.client.get_sms_attributes()
         except Exception as error:
@@ -91,7 +91,7 @@ def _message_attributes(phone: str) -> dict[str, Any]:
 
 
 def classify_error(error: Exception) -> NotSent:
-    """Return what an error of boto3 means for the message."""
+    """Return the result that a boto3 error means for the message."""
     match error:
         case exceptions.ClientError(response=answer):
             return _error_of_answer(answer)

@@ -17,9 +17,9 @@ from twilio.rest import Client
 from hosted_page.sms import countries, senders
 from hosted_page.sms.senders import InDoubt, NotAccepted, NotSent, Refused
 
-QUEUED_SECONDS = 600  # how long a message can wait at Twilio: the lifetime of a code
+QUEUED_SECONDS = 600  # how long a message can wait at Twilio; as long as a code is valid
 TOO_MANY = 429
-TOO_MANY_CODES = {20429, 21611}  # too many requests, too many messages waiting for one number
+TOO_MANY_CODES = {20429, 21611}  # too many requests, or too many waiting messages for one number
 REASONS = {  # Twilio sometimes adds more specific codes; an unknown code is shown unchanged
     20003: "wrong_credentials",
     21211: "invalid_number",
@@ -37,18 +37,18 @@ _silent = logging.Logger("twilio", level=logging.CRITICAL + 1)  # the library wo
 
 
 class TwilioSender:
-    """Sender that sends messages by Twilio, which reports each delivery in a callback (rule sms.receipt)."""
+    """Sender that sends messages through Twilio, which reports each delivery in a callback (rule sms.receipt)."""
 
     shows_codes = False
 
     def __init__(self) -> None:
-        # Use a new connection for each message, because a reused connection might be dead. The outcome of the
+        # Use a new connection for each message. A reused connection might be dead, and the outcome of the
         # message would then be unknown.
         http = TwilioHttpClient(pool_connections=False, timeout=senders.SECONDS, logger=_silent)
         self.client = Client(settings.TWILIO_ACCOUNT_SID, settings.TWILIO_AUTH_TOKEN, http_client=http)
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send an SMS message. `key` is the id of the message, which Twilio's callback contains."""
+        """Send an SMS message. `key` is the id of the message, and Twilio's callback contains it."""
         try:
             self.client.messages.create(
                 to=phone,
@@ -61,7 +61,6 @@ class TwilioSender:
             raise classify_error(error) from None  # Twilio's error text contains the number
 
     def check_access(self) -> None:
-        """Read the account at Twilio."""
         try:
             self.client.api.accounts(settings.TWILIO_ACCOUNT_SID).fetch()
         except Exception as error:
@@ -78,7 +77,7 @@ def _sender_fields(phone: str) -> dict[str, Any]:
 
 
 def classify_error(error: Exception) -> NotSent:
-    """Return what an error of Twilio's library means for the message."""
+    """Return the result that an error from Twilio's library means for the message."""
     match error:
         case TwilioRestException(status=status, code=code) | TwilioServiceException(status=status, code=code):
             return _error_of_answer(status, code)
@@ -98,7 +97,7 @@ def _error_of_answer(status: int, code: int | None) -> NotSent:
 
 
 def reason(code: object) -> str:
-    """Return the reason for an error code of Twilio, "" if there is no code."""
+    """Return the reason for a Twilio error code, "" if there is no code."""
     digits = str(code or "")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 8):
         return "other" if digits else ""
@@ -106,6 +105,6 @@ def reason(code: object) -> str:
 
 
 def _never_connected(error: requests.ConnectionError) -> bool:
-    """Return whether no data was sent, because the connection was refused or the name was not found."""
+    """Return whether no data was sent, because the connection was refused or the host name was not found."""
     cause = error.args[0] if error.args else None
     return type(getattr(cause, "reason", None)).__name__ in ("NewConnectionError", "NameResolutionError")
