@@ -1,6 +1,6 @@
 """The viewers of an order's pages, the situations of its money, and the cells of the table of pages.
 
-The table is in hosted_page/status/table.py. Rule page.viewer.
+hosted_page/status/table.py contains the table. Rule page.viewer.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ Paragraph = Words | tuple[Words, ...]
 
 
 class Viewer(StrEnum):
-    """The person who looks at a page, as far as the service knows."""
+    """The kind of person who looks at a page, as far as the service can know it."""
 
     LEAD = "the lead"
     PAID = "a mate who paid"
@@ -32,7 +32,7 @@ class Viewer(StrEnum):
 
 
 class Situation(StrEnum):
-    """Where the money of the order is, or the money of the share while a card is paying it."""
+    """Where the money of the order is. While a card is paying a share, where the money of this share is."""
 
     UNPAID = "the order is not paid"
     COLLECTING = "the lead gets everyone in first"
@@ -70,17 +70,17 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """The words of a page for one viewer in one situation.
+    """The texts of a page for one viewer in one situation.
 
-    Words can contain names of values in braces, such as "{amount}".
+    Texts can contain names of values in braces, such as "{amount}".
 
-    - `state`: the name of the state for the page's template and scripts; "step" for a step of the payment
-    - `money`: paragraphs about the money, each of them a sentence or several sentences
+    - `state`: the name of the state for the page's template and scripts. For a step of the payment, it is "step".
+    - `money`: paragraphs about the money, each with one or more sentences
     - `action`: what the viewer can do next on this page, "" if no action is possible
     - `title`: the title of the notice that replaces the paragraphs
     - `note`: a sentence in small print
     - `place`: where the money is: "card", "hold" or "shop"
-    - `is_live`: the page reloads itself, because the situation can change without the viewer
+    - `is_live`: the page reloads itself, because the situation can change without an action of the viewer
     """
 
     state: str
@@ -94,19 +94,19 @@ class Cell:
     is_live: bool = False
 
     def paragraphs(self, values: Mapping[str, str]) -> list[SafeString]:
-        """Return the paragraphs with their values, as HTML."""
+        """Return the paragraphs as HTML, with their values filled in."""
         return [fill(paragraph, values) for paragraph in self.money]
 
 
 def fill(paragraph: Paragraph, values: Mapping[str, str]) -> SafeString:
-    """Return a paragraph with its values, as HTML. The values are escaped."""
+    """Return a paragraph as HTML, with its values filled in. The values are escaped."""
     sentences = paragraph if isinstance(paragraph, tuple) else (paragraph,)
     words = " ".join(str(sentence) for sentence in sentences)
     return format_html(words, **values) if values else conditional_escape(words)
 
 
 def cell(state: str, headline: Words, *money: Paragraph, **fields: Any) -> Cell:
-    """Return a cell. `fields` are further fields of Cell."""
+    """Return a cell. `fields` are the values of other fields of Cell."""
     return Cell(state, headline, money, **fields)
 
 
@@ -116,15 +116,15 @@ def live_cell(state: str, headline: Words, *money: Paragraph, **fields: Any) -> 
 
 
 def step(action: Words, *notice: Paragraph) -> Cell:
-    """Return the cell of a viewer who sees a step of the payment, with a notice above it."""
+    """Return the cell for a viewer who sees a step of the payment, with a notice above the step."""
     return Cell("step", action, notice, action=action)
 
 
 def closed(headline: Words, *sentences: Words) -> Cell:
-    """Return the cell of a link that has ended. The sentences are one paragraph."""
+    """Return the cell for a link that has ended. The sentences become one paragraph."""
     return Cell("link_ended", headline, (sentences,))
 
 
 def paused(*sentences: Words) -> Cell:
-    """Return the cell of a link that accepts no payment now but might do so later."""
+    """Return the cell for a link that accepts no payment now but might accept one later."""
     return Cell("paused", _("Nothing to pay now"), (sentences,), is_live=True)

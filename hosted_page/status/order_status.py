@@ -1,4 +1,4 @@
-"""The status page of an order: where the money is, in words for the viewer (rules pay.honest_page, page.viewer)."""
+"""The status page of an order. Its texts say where the money is (rules pay.honest_page, page.viewer)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ from payments import disputes, money, open_operations, operator_stops
 from payments.models import Merchant, Operation, Payment
 
 COUNTDOWN_DELAY = timedelta(seconds=20)
-# Situations in which an unpaid order has no pledges any more
+# The situations in which an unpaid order has no pledges any more.
 WITHOUT_PLEDGES = (
     *(Situation.SUSPENDED, Situation.CANCELLED, Situation.EXPIRED),
     *(Situation.RELEASING, Situation.RELEASED),
@@ -33,7 +33,7 @@ WITHOUT_PLEDGES = (
 
 @dataclass
 class PageStatus:
-    """The contents of the status page. The template uses the field names."""
+    """The contents of the status page. The template uses these field names."""
 
     state: str
     heading: str
@@ -47,14 +47,14 @@ class PageStatus:
     auto_return: bool = False
     action_url: str = ""
     may_change_card: bool = False
-    may_withdraw: bool | None = None  # None if the page is not of a pledge
-    is_own: bool = True  # the page is for the person whose card it is about
+    may_withdraw: bool | None = None  # None if the page is not about a pledge
+    is_own: bool = True  # the viewer owns the card that the page is about
     receipt: Receipt | None = None
     refund: RefundBill | None = None
 
 
 def page_of(situation: Situation, viewer: Viewer, values: dict[str, str]) -> PageStatus:
-    """Return the page for a viewer in a situation: the cell of the table of pages, filled with the values."""
+    """Return the page for a viewer in a situation: the cell from the table of pages, with the values filled in."""
     cell = cell_of(situation, viewer)
     return PageStatus(
         cell.state,
@@ -80,7 +80,7 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
 
 
 class _OrderView:
-    """One view of an order's page, by the lead or by a person with only the link."""
+    """One visit to an order's page, by the lead or by a person who has only the link."""
 
     def __init__(self, checkout: Checkout, now: datetime, viewer: Viewer) -> None:
         self.checkout, self.now, self.viewer = checkout, now, viewer
@@ -90,7 +90,7 @@ class _OrderView:
 
     def find_situation(self) -> Situation:
         """Return the situation of the order's money."""
-        # This is checked first, because after the capture an open operation does not concern the payer.
+        # This check comes first, because after the capture an open operation does not concern the payer.
         if self.checkout.status == Status.CAPTURED:
             return self._captured_situation()
         self.operation = open_operations.open_operation_of_row(self.checkout)
@@ -121,9 +121,9 @@ class _OrderView:
         self.receipt = self._receipt()
         was_returned = self.receipt is not None and self.receipt.dispute_return is not None
         if was_returned and not self.checkout.has_mates:
-            return Situation.BANK_RETURNED  # for a split order, the bill shows the returned money
+            return Situation.BANK_RETURNED  # for a split order, the bill shows the returned money instead
         is_disputed = disputes.blocking_dispute_of_row(self.checkout) is not None
-        # For anyone but the lead, do not say whose payment was returned.
+        # People other than the lead must not see whose payment was returned.
         if is_disputed and not self.is_lead and disputes.has_lost_dispute(self.checkout.pk):
             return Situation.BANK_RETURNED
         if is_disputed:
@@ -140,7 +140,7 @@ class _OrderView:
     def _was_refund_returned(self) -> bool:
         """Return whether a card returned the order's refund, so that the card still bears an amount.
 
-        For the lead, only the lead's own card counts. For anyone else, any card of the order counts.
+        On the lead's page, only the lead's own card counts. On other pages, any card of the order counts.
         """
         accounts = settling.read_accounts_unlocked(self.checkout)
         if accounts is None:
@@ -171,19 +171,19 @@ class _OrderView:
         return page
 
     def _has_mates_who_tried(self) -> bool:
-        """Return whether the viewer is the lead, and the card of a mate was asked for a pledge."""
+        """Return whether the viewer is the lead and a mate has tried to pledge a card."""
         shares = self.checkout.payment_requests.filter(mate__isnull=False)
         return self.is_lead and self.checkout.has_mates and shares.exists()
 
     def _receipt(self) -> Receipt | None:
-        """Return the receipt for the lead of an order that was captured, None for anyone else."""
+        """Return the receipt for the lead of a captured order, None for anyone else."""
         at = self.checkout.captured_at
         if self.receipt is not None or not self.is_lead or at is None:
             return self.receipt
         return receipt.receipt_of_order(self.checkout, at)
 
     def _values(self, situation: Situation) -> dict[str, str]:
-        """Return the values for the words of the page."""
+        """Return the values for the texts of the page."""
         checkout = self.checkout
         values = {
             "shop": checkout.merchant.name,
@@ -208,7 +208,7 @@ class _OrderView:
         return values
 
     def _unpaid_sentence(self) -> str:
-        """Return the sentence about an order that ended unpaid. A viewer of a split order can be a mate."""
+        """Return the sentence about an order that ended unpaid. If the order is split, the viewer might be a mate."""
         if self.is_lead or not self.checkout.has_mates:
             return unpaid_sentence(self.checkout)
         unpaid = _("<strong>Nothing was paid.</strong>")
@@ -216,7 +216,7 @@ class _OrderView:
 
 
 def unanswered_situation(operation: Operation, now: datetime) -> Situation:
-    """Return the situation while an authorization is open. After a minute, another card can be used."""
+    """Return the situation of an order or share with an open authorization. After a minute, another card is allowed."""
     if operation.state == Operation.State.NEEDS_ACTION:
         return Situation.CONFIRM
     is_silent = given_up_cards.is_another_card_allowed(operation, now)
@@ -224,7 +224,7 @@ def unanswered_situation(operation: Operation, now: datetime) -> Situation:
 
 
 def requested_amount_sentence(amount: str, payment: Payment | None, *, is_owner: bool) -> str:
-    """Return the sentence about the amount that we requested from the bank.
+    """Return the sentence about the amount that the service requested from the bank.
 
     It names the card only to the card's owner, and only if the bank has reported the card.
     """
@@ -241,8 +241,8 @@ def requested_amount_sentence(amount: str, payment: Payment | None, *, is_owner:
 def unpaid_sentence(checkout: Checkout) -> str:
     """Return the sentence about an order that ended unpaid, for its payer.
 
-    If the payer gave up a card and its operation is still open, money might be held for a while. The sentence
-    then mentions this.
+    If an abandoned card still has an open operation, the bank might hold money for a while, and the sentence
+    says so.
     """
     unfinished = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if unfinished.exists():
@@ -253,7 +253,7 @@ def unpaid_sentence(checkout: Checkout) -> str:
 
 
 def _open_until(checkout: Checkout) -> str:
-    """Return the sentence that says until when an expired order was open, "" if that is not known."""
+    """Return the sentence that says until when an expired order was open, "" if the time is not known."""
     if checkout.expired_at is None:
         return ""
     time = summary.day_with_time(checkout.expired_at, checkout)
@@ -261,10 +261,10 @@ def _open_until(checkout: Checkout) -> str:
 
 
 def late_sentence(checkout: Checkout, *, says_expired: bool) -> str:
-    """Return the sentence for mates that says why an unpaid order has expired.
+    """Return the sentence that explains to mates why an unpaid order has expired.
 
-    If the shop was stopped while the order could be paid, the sentence does not blame the lead. With
-    `says_expired`, it also says that the order has expired.
+    If the shop was stopped while the order could be paid, the sentence does not blame the lead. If
+    `says_expired` is true, it also says that the order has expired.
     """
     if operator_stops.was_stopped_since(checkout.merchant_id, checkout.created_at):
         neutral = _("This order was not paid in time.")
@@ -288,7 +288,7 @@ def _capture_countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | No
 
 
 def _ending_values(checkout: Checkout, now: datetime, values: dict[str, str]) -> dict[str, str]:
-    """Return the values for the words about a voided order: why it ended, and what the payer can do."""
+    """Return the values for the texts about a voided order: why it ended, and what the payer can do."""
     is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
     time = summary.time_in_words(checkout.voided_at or now, now, summary.zone_of(checkout))
     again = _("Start again in the shop if you still want it.")
@@ -299,9 +299,9 @@ def _ending_values(checkout: Checkout, now: datetime, values: dict[str, str]) ->
 
 
 def _cancellation_sentence(shop: Merchant) -> str:
-    """Return the sentence that says how the payer can learn why the shop cancelled the order.
+    """Return the sentence that says how the payer can find out why the shop cancelled the order.
 
-    The sentence advises the payer to ask the shop only if the page has a link to the shop's support.
+    It advises the payer to ask the shop only if the page has a link to the shop's support.
     """
     words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can explain why.")
     return words.format(shop=shop.name)
@@ -310,7 +310,7 @@ def _cancellation_sentence(shop: Merchant) -> str:
 def _release_reason(checkout: Checkout, *, is_cancelled: bool) -> str:
     """Return the sentence that says why a hold was released.
 
-    If the shop tried to capture the money, the sentence says that the bank did not take it in time.
+    If the shop tried to capture the money, the sentence says that the bank did not provide it in time.
     """
     if is_cancelled:
         return _("{shop} cancelled this order at {time}.")
@@ -320,7 +320,7 @@ def _release_reason(checkout: Checkout, *, is_cancelled: bool) -> str:
 
 
 def show_refund(page: PageStatus, bill: RefundBill | None) -> None:
-    """Add the refund to one card (`bill`) to the status page. The refunded amount becomes the heading."""
+    """Add the refund to one card (`bill`) to the status page. The heading becomes the refunded amount."""
     page.refund = bill
     if bill is not None and bill.goes_back:
         page.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)

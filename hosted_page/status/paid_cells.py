@@ -1,4 +1,4 @@
-"""The cells of the table of pages for an order that is paid, returned or refunded. Rule page.viewer."""
+"""The cells in the table of pages for an order that is paid, returned or refunded. Rule page.viewer."""
 
 from dataclasses import replace
 

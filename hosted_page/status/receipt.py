@@ -1,4 +1,4 @@
-"""Receipts: the shop, the order or share, the time, the card, and the amount of a payment. Rule page.receipt."""
+"""Receipts. A receipt shows the shop, the order or share, the time, the card, and the amount. Rule page.receipt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True)
 class DisputeReturn:
-    """The amount that lost disputes returned to the payer, and the time of the last one."""
+    """The amount that lost disputes returned to the payer, and the time when the last of these disputes was lost."""
 
     amount: str
     at: SafeString
@@ -37,8 +37,8 @@ class DisputeReturn:
 class Receipt:
     """A receipt: its lines, the total, and the amounts that were returned to the payer.
 
-    `dispute_return` is the amount that lost disputes returned. `shop_refund` is the sentence about a refund that
-    the shop made directly at the provider.
+    `dispute_return` is the amount that lost disputes returned. `shop_refund` is the sentence about a refund
+    that the shop made directly at the provider.
     """
 
     rows: list[Row]
@@ -48,7 +48,7 @@ class Receipt:
 
 
 def receipt_of_order(checkout: Checkout, at: datetime) -> Receipt:
-    """Return the receipt of a whole order that was paid at this time."""
+    """Return the receipt for a whole order that was paid at this time."""
     number = _("Order {number}").format(number=checkout.merchant_order_id)
     title = summary.title(checkout, shows_quantity=True)
     rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), title, number)]
@@ -56,7 +56,7 @@ def receipt_of_order(checkout: Checkout, at: datetime) -> Receipt:
 
 
 def receipt_of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Receipt:
-    """Return the receipt of a mate's share that was paid at this time."""
+    """Return the receipt for a mate's share that was paid at this time."""
     checkout = target.checkout
     name = lead_name(checkout)
     recipient = _("{shop}, for {name}").format(shop=checkout.merchant.name, name=name)
@@ -93,9 +93,9 @@ def _returned_amount(checkout: Checkout, payment: Payment | None) -> DisputeRetu
 
 
 def _shop_refund_sentence(checkout: Checkout, payment: Payment | None) -> SafeString:
-    """Return the sentence about a refund that the shop made directly at the provider.
+    """Return the sentence about a refund that the shop made directly at the provider, "" if there is none.
 
-    Return "" if there is none. The sentence is shown only while the order is captured.
+    The sentence is shown only while the order is captured.
     """
     accounts = settling.read_accounts_unlocked(checkout) if checkout.status == Status.CAPTURED else None
     card = accounts.cards.get(payment.pk) if accounts and payment else None

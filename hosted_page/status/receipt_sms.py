@@ -1,4 +1,4 @@
-"""The text message with the link to the receipt. The payer can request it once (rule receipt.sms)."""
+"""The text message with the link to the receipt. A payer can request it only once (rule receipt.sms)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,7 +20,7 @@ from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import MessageRequest
 from payments import money, operator_stops
 
-LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
+LIFE = timedelta(hours=1)  # after this time, an unsent message is never sent
 NOT_ASKED, WAITING, SENT = "", "waiting", "sent"
 
 
@@ -69,12 +69,12 @@ _CUSTOMER = Prepared(_matching_customers, UUID, UUID, UUID)
 
 
 def _sign_in_link(target: PaymentTarget) -> str:
-    """Return the URL at which the payer signs in and reads the receipt. For a share, it is always the pay link."""
+    """Return the URL at which the payer signs in and then sees the receipt. For a share, it is always the pay link."""
     return absolute(PaymentTarget(target.checkout, target.share).sign_in_path())
 
 
 def request_receipt(target: PaymentTarget, address: str) -> str:
-    """Queue the message, unless one is waiting or was sent.
+    """Queue the message, unless it was already sent or is waiting to be sent.
 
     Return the reason if the message was refused, otherwise "". `address` is the caller's network address.
     """

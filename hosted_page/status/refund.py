@@ -1,4 +1,4 @@
-"""A refund as the owner of one card sees it: the amounts that were taken from the card and returned to it.
+"""A refund from the view of one card's owner: the amounts that were taken from the card and returned to it.
 
 Rule page.refund.
 """
@@ -22,7 +22,7 @@ from payments.models import Payment
 
 
 class CardMovement(NamedTuple):
-    """An amount that was taken from a card or, if negative, returned to it, in minor units."""
+    """An amount in minor units that was taken from a card, or was returned to it if the amount is negative."""
 
     label: str
     amount: int
@@ -40,9 +40,9 @@ class Row:
 
 @dataclass(frozen=True)
 class RefundBill:
-    """The amounts that were taken from a card, and the amounts that return to it.
+    """The amounts that were taken from a card, and the amounts that are returned to it.
 
-    The rows add up to `remaining`, the amount that does not return.
+    The rows add up to `remaining`, the amount that is not returned.
     """
 
     card: str
@@ -50,14 +50,14 @@ class RefundBill:
     rows: list[Row]
     remaining: str
     is_settled: bool
-    when: str  # when the refund was settled, with the time zone in words; "" while it is in progress
+    when: str  # when the refund was settled, with the name of the time zone; "" while it is in progress
     others: str = ""
 
 
 def bill_of_lead(checkout: Checkout) -> RefundBill | None:
-    """Return the bill of the lead's card.
+    """Return the refund's bill for the lead's card.
 
-    Return None while a mate's share is on its way to the card, because the amount is not known yet.
+    Return None while the money of a mate's share is on its way to the card, because the amount is not known yet.
     """
     is_settled = checkout.status == Status.REFUNDED
     accounts = cards.read_accounts(checkout, is_locked=False)
@@ -80,7 +80,7 @@ def bill_of_lead(checkout: Checkout) -> RefundBill | None:
 
 
 def bill_of_mate(checkout: Checkout, share: PaymentRequest) -> RefundBill | None:
-    """Return the bill of the card with which a mate paid a share."""
+    """Return the refund's bill for the card with which a mate paid a share."""
     is_settled = share.status == ShareStatus.REFUNDED
     accounts = cards.read_accounts(checkout, is_locked=False)
     card = accounts.cards.get(share.payment_id) if share.payment_id else None
@@ -106,8 +106,8 @@ def _returned_amounts(
 ) -> list[CardMovement]:
     """Return the amounts that were or will be returned to a card.
 
-    They are, in this order: refunds made directly at the provider, amounts that lost disputes returned, amounts
-    settled outside the service, and the refund itself.
+    They come in this order: refunds made directly at the provider, amounts that lost disputes returned,
+    amounts settled outside the service, and the refund itself.
     """
     parts = [
         part
@@ -157,7 +157,7 @@ def _refund_bill(
 
 
 def _other_cards_sentence(accounts: Accounts) -> str:
-    """Return the sentence about the amounts that the mates' cards get back."""
+    """Return the sentence about the amounts that are returned to the mates' cards."""
     checkout = accounts.checkout
     links_ended = _("Your mates’ links have ended.") if checkout.status == Status.REFUNDED else ""
     mates = [(share, accounts.cards[share.payment_id]) for share in accounts.shares if share.payment_id]

@@ -1,4 +1,4 @@
-"""The status page of a share, in words for the viewer (rules pay.honest_page, page.viewer)."""
+"""The status page of a share, with texts for its viewer (rules pay.honest_page, page.viewer)."""
 
 from datetime import datetime
 from uuid import UUID
@@ -28,9 +28,9 @@ from hosted_page.status.paid_cells import GOES_TO_LEAD, IS_WITH_LEAD, SETTLED_UP
 from payments import disputes, money, open_operations, operation_queue, operator_stops
 from payments.models import Dispute, Operation, Payment
 
-# The viewer of a share that ended unpaid, by the share's status.
+# The kind of viewer for a share that ended unpaid, by the status of the share.
 VIEWERS = {ShareStatus.DECLINED: Viewer.REFUSED, ShareStatus.EXPIRED: Viewer.LATE}
-# The situation of the money of an order that is not captured, by the order's status.
+# Where the money of an order is that is not captured, by the status of the order.
 SITUATIONS = {
     Status.CREATED: Situation.UNPAID,
     Status.AUTHORIZED: Situation.HELD,
@@ -54,14 +54,14 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
 
 
 class _ShareView:
-    """A visit to a share's page, by the share's mate or by a person who has only the link."""
+    """A visit to a share's page, by its mate or by a person who has only the link."""
 
     def __init__(self, target: PaymentTarget, share: PaymentRequest, is_mate: bool, now: datetime) -> None:
         self.target, self.share, self.is_mate, self.now = target, share, is_mate, now
         self.checkout = target.checkout
         self.operation: Operation | None = None
         self.accounts: Accounts | None = None
-        self.returned_amount = 0  # amount that lost disputes have returned to the mate, in minor units
+        self.returned_amount = 0  # amount that lost disputes returned to the mate, in minor units
 
     def build_page(self) -> PageStatus | None:
         """Return the contents of the page, None while the share can be paid."""
@@ -86,7 +86,7 @@ class _ShareView:
         return page
 
     def _open_page(self) -> PageStatus | None:
-        """Return the page of an open share that cannot be paid now, None if it can be paid."""
+        """Return the page for an open share that cannot be paid now, None if it can be paid."""
         if disputes.blocking_dispute(self.checkout.pk) is not None:
             page = self._page_for(Situation.DISPUTED, Viewer.HOLDER)
             page.paragraphs += self._released_hold()
@@ -102,7 +102,7 @@ class _ShareView:
         return page_of(situation, viewer, self._values(situation))
 
     def _situation_of_order(self) -> Situation:
-        """Return the situation of the order's money for a mate who is not asked to pay any more."""
+        """Return where the order's money is, for a mate who is not asked to pay any more."""
         if self.checkout.status != Status.CAPTURED:
             has_lost = disputes.has_lost_dispute(self.checkout.pk)
             return Situation.BANK_RETURNED if has_lost else SITUATIONS[Status(self.checkout.status)]
@@ -115,7 +115,7 @@ class _ShareView:
         return Situation.BANK_RETURNED if is_lost else Situation.DISPUTED
 
     def _pledged_page(self) -> PageStatus:
-        """Return the page of a share that a mate has pledged."""
+        """Return the page for a share that a mate has pledged."""
         is_held = self.checkout.status == Status.AUTHORIZED
         situation = Situation.PLEDGE_CHECKED if is_held else Situation.PLEDGED
         if not self.is_mate:
@@ -127,7 +127,7 @@ class _ShareView:
         return page
 
     def _paying_page(self) -> PageStatus:
-        """Return the page of a share that a card is paying."""
+        """Return the page for a share whose payment by card is in progress."""
         if self.checkout.status in (Status.VOIDED, Status.EXPIRED):
             page = self._page_for(self._situation_of_order(), Viewer.FORMER)
             page.paragraphs += self._released_hold()
@@ -146,7 +146,8 @@ class _ShareView:
     def _taking_situation(self) -> Situation:
         """Return the situation of a share whose hold is being captured.
 
-        The capture counts from its beginning, even if the bank is asked now whether it ever arrived.
+        The waiting time counts from the first capture request, even if the bank is now only asked whether it
+        arrived.
         """
         captures = Operation.objects.filter(
             payment__subject=self.share.pk, payment__is_live=True, kind=Operation.Kind.CAPTURE
@@ -155,7 +156,7 @@ class _ShareView:
         return Situation.TAKING_SILENT if is_late else Situation.TAKING
 
     def _paid_page(self) -> PageStatus:
-        """Return the page of a share that was paid: its money is taken, being refunded, or refunded."""
+        """Return the page for a share that was paid. Its money is taken, being refunded, or refunded."""
         situation = self._paid_situation()
         page = self._page_for(situation, Viewer.PAID if self.is_mate else Viewer.PAY_LINK)
         if not self.is_mate:
@@ -193,7 +194,7 @@ class _ShareView:
         return self.returned_amount > 0 and (is_captured or self.returned_amount >= self.share.amount)
 
     def _captured_situation(self) -> Situation:
-        """Return the situation of a paid share's money: on its way to the lead's card, or on that card."""
+        """Return where the money of a paid share is: on its way to the lead's card, or on that card."""
         if refunds.has_failed(self.checkout):
             return Situation.REFUND_FAILED
         is_owed = self.accounts is not None and self.accounts.owed_to_lead(self.share) > 0
@@ -201,7 +202,7 @@ class _ShareView:
         return Situation.REIMBURSED if is_there else Situation.PAID
 
     def _reviewed_payment(self) -> list[SafeString]:
-        """Return the sentences about the open dispute of this mate's own payment, [] if there is none."""
+        """Return the sentences about an open dispute of this mate's payment, [] if there is none."""
         if disputes.blocking_dispute_of_row(self.checkout) is None or self.share.payment_id is None:
             return []
         if not disputes.open_disputes_of(self.checkout.pk).filter(payment=self.share.payment_id).exists():
@@ -211,7 +212,7 @@ class _ShareView:
         return [SafeString(words.format(amount=amount))]
 
     def _taken_after_pledge(self, situation: Situation) -> list[SafeString]:
-        """If the mate's card was held before, return the words that say when the lead paid, otherwise []."""
+        """Return the text that says when the lead paid, if the mate's card was held before, otherwise []."""
         payment, paid_at = self.share.payment, self.checkout.authorized_at
         if payment is None or paid_at is None or not pledges.was_pledged(self.checkout, payment):
             return []
@@ -223,9 +224,9 @@ class _ShareView:
         return [fill((taken, is_back, SETTLED_UP), values)]
 
     def _released_hold(self) -> list[SafeString]:
-        """Return sentences about this mate's hold that is released, [] if there is none.
+        """Return the sentences about the release of this mate's hold, [] if no hold is released.
 
-        While the bank has not answered, it is not known whether there is a hold.
+        Until the bank answers, it is not known whether there is a hold.
         """
         hold = pledges.released_hold(self.share, self.share.mate_id) if self.is_mate else None
         if hold is None:
@@ -244,7 +245,7 @@ class _ShareView:
         return [format_html(explanation, name=lead_name(self.checkout)), released]
 
     def _values(self, situation: Situation) -> dict[str, str]:
-        """Return the values for the words of the page."""
+        """Return the values for the texts of the page."""
         currency = self.checkout.currency
         amount = money.display_for_payer(self.share.amount, currency)
         values = {

@@ -1,4 +1,4 @@
-"""Words and cells that several rows of the table of pages share. Rule page.viewer."""
+"""Texts and cells that several rows of the table of pages share. Rule page.viewer."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -40,7 +40,7 @@ RETURNED_REFUND = (
 
 
 def _unpaid_shares(*, is_covered: bool) -> Row:
-    """Return the cells of mates who are not asked any more. `is_covered` says that the lead bears the shares."""
+    """Return the cells for mates who are not asked any more. `is_covered` means that the lead bears their shares."""
     lead_sees_no = _("You have not been charged. {name} can see that you said no.")
     asked_until = _("{name} asked you for <strong>{amount}</strong> until {until}.")
     late = (NO_NEED, asked_until, _("{name} covers your share."))
@@ -61,7 +61,7 @@ NOT_OPEN = live_cell(
         " You have not been charged."
     ),
 )
-# Before the capture, no link expires.
+# No link expires before the capture.
 _NOT_ASKED: Row = {V.REFUSED: NOT_COVERED[V.REFUSED], V.FORMER: NOT_COVERED[V.FORMER]}
 NOT_OPEN_YET: Row = {V.HOLDER: NOT_OPEN, V.GROUP_LINK: NOT_OPEN} | _NOT_ASKED
 NO_ONE_CHARGED = _("No one has been charged.")

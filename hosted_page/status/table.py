@@ -1,8 +1,8 @@
-"""The table of pages: one cell of words for each situation of an order's money and each viewer.
+"""The table of pages. It has one cell of texts for each situation of an order's money and each viewer.
 
-A page finds its situation and its viewer, and shows the cell of both. A viewer has no cell in a situation that
-never occurs for this viewer, or that does not concern the viewer's own money. docs/pages.md is generated from this
-table. Rules pay.honest_page, page.viewer. Decision 0059.
+A page determines its situation and its viewer, and shows the cell for both. If a situation never occurs for a
+viewer, or does not concern the viewer's own money, the viewer has no cell for it. docs/pages.md is generated
+from this table. Rules pay.honest_page, page.viewer. Decision 0059.
 """
 
 from hosted_page.status.cells import Cell, Situation, Viewer
@@ -13,5 +13,5 @@ TABLE: dict[Situation, dict[Viewer, Cell]] = UNPAID | PAID | RETURNED
 
 
 def cell_of(situation: Situation, viewer: Viewer) -> Cell:
-    """Return the cell of a situation and a viewer. Raises KeyError if the viewer has no cell in the situation."""
+    """Return the cell for a situation and a viewer. Raises KeyError if there is no such cell."""
     return TABLE[situation][viewer]

@@ -1,4 +1,4 @@
-"""The cells of the table of pages for an order that is not paid. Rule page.viewer."""
+"""The cells in the table of pages for an order that is not paid. Rule page.viewer."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,9 @@ S, V = Situation, Viewer
 
 
 def _waiting_row(own: Cell, others: Cell) -> Row:
-    """Return the cells of viewers while a bank has not answered. Pages of an order also show where the money is."""
+    """Return the cells for each viewer while a bank has not answered. Only the pages of an order show where the
+    money is.
+    """
     place: dict[str, Any] = {"place": "hold", "is_on_its_way": True}
     return {
         V.LEAD: replace(own, **place),

@@ -1,4 +1,6 @@
-"""The card step: the provider's card page and its token (rules pay.no_card_data, pay.token_once)."""
+"""The card step. The provider's card page makes a card token, and the service pays with it (rules pay.no_card_data,
+pay.token_once).
+"""
 
 import re
 from functools import partial
@@ -45,9 +47,9 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,255}")
 
 @for_page
 def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the provider's card page, or redirect to it, for a person who may pay.
+    """Show the provider's card page, or redirect to it, if the person may pay.
 
-    A lead must choose the split first.
+    A lead must choose how to split the cost first.
     """
     customer_uuid = target.payer_of(request)
     is_stopped = operator_stops.is_stopped(target.checkout.merchant_id)
@@ -81,7 +83,7 @@ def _open_card_page(request: HttpRequest, target: PaymentTarget, person: Custome
 
 
 def _bound_return_url(target: PaymentTarget, person: Customer) -> str:
-    """Return the address to which the card page returns the payer.
+    """Return the address to which the card page sends the payer back.
 
     It is valid only for this target, this person, this amount and these units.
     """
@@ -91,7 +93,7 @@ def _bound_return_url(target: PaymentTarget, person: Customer) -> str:
 
 
 def _page_context(request: HttpRequest, target: PaymentTarget, person: Customer) -> dict[str, Any]:
-    """Return the context around the card fields, with the lead's notice about pledges that a new split ended."""
+    """Return the context around the card fields, with the notice about pledges that the lead's new split has ended."""
     notice = sign_in_extension.extension_notice(request, target)
     signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
     context = card_page.page_context(target, person) | signed_in
@@ -110,14 +112,14 @@ def _bound_values(target: PaymentTarget, person_uuid: UUID) -> list[Any]:
 
 @for_return
 def pay_with_token(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Pay with the card token that the provider returned. A token works once, for this target and person."""
+    """Pay with the card token that the provider returned. A token works only once, for this target and this person."""
     customer_uuid, bound = target.payer_of(request), _bound_target(request)
     if customer_uuid is None or bound != _bound_values(target, customer_uuid):
         return _refuse_signed_out(request, target)
     card = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
     person: Any = _payer_query(target.subject, card.token, customer_uuid).get()
     if person.has_tried:
-        return target.go()  # a reload: the token was tried before, and the page shows the outcome
+        return target.go()  # a reload: the token was already used, and the page shows the outcome
     try:
         result = _pay_target(target, card, person, address.caller_address(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED_ERRORS) as refusal:
@@ -134,21 +136,21 @@ def _redirect_after_attempt(target: PaymentTarget, result: PaymentResult) -> Htt
 
 def _redirect_to_outcome(target: PaymentTarget, *, is_declined: bool) -> HttpResponse:
     is_split = target.share is None and target.checkout.has_mates
-    # The order's own page shows the lead of a split order who is in. Only the card step shows the decline.
+    # The page of a split order shows its lead who has pledged. Only the card step shows the decline.
     return target.go("card" if is_declined and is_split else "")
 
 
 def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer, Any]:
     """Return the query for the person.
 
-    `has_tried` says whether this token was already tried for the subject.
+    `has_tried` says whether a payment of the subject has already used this token.
     """
     tried = Payment.objects.filter(subject=subject, card_token=token)
     return Customer.objects.filter(pk=customer_uuid).annotate(has_tried=Exists(tried))
 
 
 def _refuse_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show that the card was not used, if the browser has no current or ended sign-in.
+    """Say that the card was not used, if the browser has no current and no ended sign-in.
 
     Otherwise, redirect to the page with the current state, which says that the sign-in has ended.
     """
@@ -175,7 +177,7 @@ def _bound_target(request: HttpRequest) -> object:
 
 
 def _card_token(request: HttpRequest) -> str:
-    """Return the card token of the request. If it has invalid characters, return "", which the provider declines."""
+    """Return the card token of the request, or "" if it has invalid characters. The provider declines ""."""
     token = request.GET.get("card_token", "")
     return token if _TOKEN.fullmatch(token) else ""
 
@@ -183,7 +185,7 @@ def _card_token(request: HttpRequest) -> str:
 def _show_not_tried(request: HttpRequest, target: PaymentTarget, error: Exception) -> HttpResponse:
     match error:
         case TooManyDeclines():
-            # The card's token is not in the next page's address, so a reload of that page does not pay.
+            # The address of the next page does not contain the card token, so a reload of that page does not pay.
             return target.go("card")
         case Busy():
             return show_busy(request, target)
@@ -228,9 +230,9 @@ def _pay_target(
 
 
 def show_busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show that the bank is slow.
+    """Say that the bank is slow.
 
-    No operation was started and the token is still valid, so the link retries at the same address.
+    No operation was started and the token is still valid, so the link on the page tries the same address again.
     """
     words = _("You have not paid anything yet. Try again in a moment.")
     link = {"href": request.get_full_path(), "label": _("Try again")}
@@ -241,7 +243,9 @@ def show_busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_return
 def finish_challenge(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Redirect a payer who returns from the bank's challenge, after querying the bank for the outcome."""
+    """Query the bank for the outcome of its challenge. Then redirect the payer, who has come back from the
+    challenge.
+    """
     if payer.customer_of(request, target.subject):
         operation_recovery.finish_for_payer(target.subject)
     last = Payment.objects.filter(subject=target.subject).order_by("-created_at").first()
@@ -252,7 +256,7 @@ def finish_challenge(request: HttpRequest, target: PaymentTarget) -> HttpRespons
 
 @for_form
 def allow_another_card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Give up the card that waits for the bank or a challenge, so that the payer can use another card."""
+    """Abandon the card that waits for the bank or a challenge, so that the payer can use another card."""
     if customer_uuid := target.payer_of(request):
         given_up_cards.allow_another_card(target.checkout.pk, target.subject, lead=customer_uuid)
     return target.go()

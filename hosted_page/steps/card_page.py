@@ -1,4 +1,4 @@
-"""Context around the provider's card fields: the order, the held amounts, and the last card's decline."""
+"""The context around the provider's card fields: the order, the held amounts, and the decline of the last card."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ from hosted_page.steps import declines, share_step
 from payments import money
 from payments.models import Payment
 
-# The reasons for declines, in words for the payer.
+# The reasons for declines, as texts for the payer.
 DECLINES = {
     "insufficient_funds": gettext_lazy("There is not enough money on this card."),
     "expired_card": gettext_lazy("This card has expired."),
@@ -51,16 +51,16 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
         "languages": language.other_languages(),
         "merchant_uuid": str(
             target.checkout.merchant_id
-        ),  # for the sandbox, whose page ends with a stop of the shop
-        "here": target.address("card"),  # after a change of language, the whole page is opened again
-        **dict.fromkeys(("stay", "leave")),  # defaults for a browser in which no one is signed in
+        ),  # for the sandbox's page, which must end if the shop is stopped
+        "here": target.address("card"),  # after a change of language, the whole page is loaded again
+        **dict.fromkeys(("stay", "leave")),  # defaults if no one is signed in in this browser
         "notice": _decline_notice(target, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }
 
 
 def _split_context(target: PaymentTarget, amount: str) -> dict[str, Any]:
-    """Return what the lead's card bears of a split order, and whether mates can pledge already."""
+    """Return how much of a split order the lead's card bears, and whether mates can already pledge."""
     checkout = target.checkout
     if target.share is not None or not checkout.has_mates:
         return {"held_rows": [], "held_note": "", "is_collecting": False}
@@ -100,7 +100,7 @@ def _held_note(checkout: Checkout) -> str:
 
 
 def _amount_rows(label: str, amounts: list[int], checkout: Checkout) -> list[dict[str, str]]:
-    """Return a row with the sum of these amounts. If there are no amounts, return no row."""
+    """Return a row with the sum of these amounts, or no row if there are no amounts."""
     return (
         [{"label": label, "amount": money.display_for_payer(sum(amounts), checkout.currency)}]
         if amounts
@@ -109,9 +109,9 @@ def _amount_rows(label: str, amounts: list[int], checkout: Checkout) -> list[dic
 
 
 def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> dict[str, str] | None:
-    """Return the notice about the last card, if it was declined or its hold is released.
+    """Return the notice about the last card, if it was declined or its hold was released.
 
-    For a pledge, the notice does not show the reason for the decline. It shows the card's digits only if the
+    For a pledge, the notice does not show why the card was declined. It shows the card's digits only if the
     payer (`person`) is the person who used the card.
     """
     last = Payment.objects.filter(subject=target.subject).order_by("-created_at").first()
@@ -136,7 +136,7 @@ def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> di
 
 
 def _not_taken_notice(target: PaymentTarget, last: Payment, person: Customer | None) -> dict[str, str] | None:
-    """Return the notice for the mate whose hold could not be captured, None for anyone else."""
+    """Return the notice for a mate whose hold could not be captured, None for anyone else."""
     share = target.share
     if share is None or person is None or share.mate_id != person.pk:
         return None

@@ -26,7 +26,7 @@ from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
 from hosted_page.sms.outbox import MessageRequest
 from payments import operator_stops
 
-# The last line of an SMS message names this host, because a phone then fills in the code only on its pages.
+# The last line of an SMS message names this host, so that a phone fills in the code only on this host's pages.
 _HOST = urlsplit(settings.CHECKOUT_PAGE_URL).hostname
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
@@ -39,7 +39,7 @@ class NothingToSignInFor(Exception):
 
 
 class CodeEnded(Exception):
-    """The code cannot be entered, because it is used, too old, or was tried too often."""
+    """The code cannot be entered any more, because it was used, is too old, or was entered wrongly too often."""
 
 
 class WrongCode(Exception):
@@ -51,7 +51,7 @@ class WrongCode(Exception):
 
 
 class SentCode(NamedTuple):
-    """A queued code. `shown_code` is the code's digits if the page shows them, otherwise ""."""
+    """A queued code. `shown_code` has the digits of the code if the page shows them, otherwise it is ""."""
 
     code: SignInCode
     shown_code: str
@@ -60,7 +60,7 @@ class SentCode(NamedTuple):
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> SentCode:
     """Queue a new code for a phone number, and end earlier codes of this browser. A worker sends the code.
 
-    If the order or share is paid, only the number that paid gets an SMS message. The result does not reveal
+    If the order or share is paid, only the number that paid gets an SMS message. The result does not show
     whether this number gets one. Raises TooManySmsMessages, NothingToSignInFor,
     operator_stops.MerchantSuspended, operator_stops.AllStopped. Rule sign_in.payer_returns.
     """
@@ -83,7 +83,7 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
 
 
 def _lock_target(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
-    """Lock the checkout and re-read the target. Return the target and the time.
+    """Lock the checkout and read the target again. Return the target and the time.
 
     Raises NothingToSignInFor.
     """
@@ -125,11 +125,11 @@ def _queue_code(target: PaymentTarget, code: SignInCode, digits: str, address: s
 def _check_code_limit(target: PaymentTarget, phone: str, now: datetime) -> None:
     """Raise TooManySmsMessages if too many codes were requested for the order or share.
 
-    Requests for other numbers do not count against a returning payer. Rules sign_in.limits,
-    sign_in.payer_returns.
+    If the order or share is paid, requests for other numbers do not count, so that they cannot lock out its
+    payer. Rules sign_in.limits, sign_in.payer_returns.
     """
     since = now - CODES_WITHIN
-    if target.is_only_for_payer:  # count only this number, so that others cannot lock out the payer
+    if target.is_only_for_payer:
         codes_of_number = _codes_since(target.subject, since).filter(
             phone=phone, created_at__gt=target.paid_at
         )
@@ -153,10 +153,10 @@ def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:
 
 
 def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
-    """Return the code that this browser can enter for the checkout or share, None if there is no code.
+    """Return the code that this browser can enter for the checkout or share, None if there is no such code.
 
     `read_at` is the database's time. `is_lost` is true if the message with the code has ended, but might not
-    have been sent. It is always false for a payer who returns, because a true value would reveal that this
+    have been sent. For a payer who returns, it is always false. Otherwise, a true value would show that this
     number has not paid.
     """
     return _WAITING.first(subject, crypto.digest(browser))
@@ -173,13 +173,13 @@ _WAITING = Prepared(_codes_of_browser, UUID, str, read_at="read_at")
 
 
 def has_waiting_code(subject: UUID, browser: str) -> bool:
-    """Return whether this browser has requested a code for the subject that can still be entered."""
+    """Return whether this browser has requested a code for the subject that it can still enter."""
     code = waiting_code(subject, browser)
     return code is not None and can_be_tried(code)
 
 
 def can_be_tried(code: SignInCode) -> bool:
-    """Return whether a waiting code has tries left. If it has none, the page does not ask for its digits."""
+    """Return whether the code can still be tried. If not, the page does not ask for its digits."""
     return code.tries < MAX_TRIES
 
 
@@ -193,7 +193,7 @@ class EnteredCode(NamedTuple):
 def verify(code: SignInCode, digits: str) -> EnteredCode:
     """Return the person who entered the waiting code, and their new sign-in.
 
-    Each try counts, even if requests run in parallel. Raises WrongCode, CodeEnded.
+    Each attempt counts, even if several requests run at the same time. Raises WrongCode, CodeEnded.
     """
     is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _code_with_subject(code.subject, digits))
     with transaction.atomic(durable=True):
@@ -211,7 +211,7 @@ def verify(code: SignInCode, digits: str) -> EnteredCode:
 
 
 def person_of(phone: str) -> Customer:
-    """Return the person with a verified number. Create the person if the number is new.
+    """Return the person with a verified number. If the number is new, create the person.
 
     While LOOKUP_KEY is being replaced, two processes could store the same number with different digests, and
     no constraint would prevent it. Each process therefore takes a lock.

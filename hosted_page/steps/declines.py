@@ -1,8 +1,8 @@
-"""Limits on declined cards per order, number and address, against card testing (rule pay.declines).
+"""Limits on declined cards per order, number and address. They prevent tests of stolen cards (rule pay.declines).
 
-A try is a row for one entered card. It is written in the transaction that begins the card's operation, so
-that parallel tries are all counted. A try counts until its card is known to be good. The next try from the
-same number or address checks this. The helper API has no such limits.
+Each entered card is a row, called an attempt. It is written in the transaction that begins the card's
+operation, so that parallel attempts all count. An attempt counts until the service knows that the card was
+not refused. The next attempt from the same number or address checks this. The helper API has no such limits.
 """
 
 from datetime import datetime, timedelta
@@ -20,9 +20,9 @@ from hosted_page.models import CardTry
 from hosted_page.payment_target import PaymentTarget
 from payments.models import Payment
 
-# After a decline for one of these reasons, the same card can still work.
+# After a decline for one of these reasons, the same card can still succeed later.
 RETRIABLE_REASONS = {"challenge_failed", "challenge_expired", "never_arrived"}
-# These reasons mean that the bank did not refuse the card. The page does not show them.
+# With these reasons, the bank did not refuse the card. The page does not show them.
 HIDDEN_REASONS = {
     *("another_card", "given_up", "not_taken", "order_ended"),
     *("pledge_ended", "shop_stopped", "withdrawn"),
@@ -30,14 +30,14 @@ HIDDEN_REASONS = {
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-# A pledge only holds a card. Without stricter limits, testing stolen cards would be free (rule pledge.cards).
+# A pledge only holds a card, so stolen cards could be tested for free without stricter limits (rule pledge.cards).
 PER_PLEDGE = Limit(3, timedelta(days=1))
 PER_PHONE_OF_PLEDGE = Limit(5, timedelta(days=1))
-RETENTION = timedelta(days=2)  # how long a try is kept; longer than the period of any limit
+RETENTION = timedelta(days=2)  # how long an attempt is kept; must exceed the period of every limit
 
 
 class TooManyDeclines(Exception):
-    """So many cards were declined that they might be stolen. The next card can be tried at `until`."""
+    """So many cards were declined that they might be stolen. The next card is allowed at `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many cards were declined.")
@@ -49,13 +49,13 @@ class TooManyOfOrder(TooManyDeclines):
 
 
 def check_limits(target: PaymentTarget, person: Customer, address: str) -> None:
-    """Raise TooManyDeclines if no card can be tried now."""
+    """Raise TooManyDeclines if no card is allowed now."""
     card_try = _counted_try(target, person, "", address)
     _run_limit_check(statements.compose_card_limits(len(card_try.phones), counts_card=False), card_try)
 
 
 def count_card_try(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
-    """Count a card that is about to be tried. Raises TooManyDeclines.
+    """Count a card that is about to be charged or held. Raises TooManyDeclines.
 
     Call this in the transaction that begins the card's operation.
     """
@@ -67,7 +67,7 @@ def count_card_try(target: PaymentTarget, person: Customer, token: str, address:
 
 
 def _check_pledge_limits(card_try: "_CountedTry") -> None:
-    """Raise TooManyDeclines if too many cards, good or declined, were tried for pledges within a day."""
+    """Raise TooManyDeclines if too many cards were used for pledges within a day, whether declined or not."""
     now = clock.now()
     share_tries = CardTry.objects.filter(subject=card_try.subject)
     if until := quota.locked_until(share_tries, PER_PLEDGE, now):
@@ -79,26 +79,26 @@ def _check_pledge_limits(card_try: "_CountedTry") -> None:
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
-    """Return whether this person used the payment's card, according to the counted tries."""
+    """Return whether this person used the payment's card, as far as the counted attempts show it."""
     tries = CardTry.objects.filter(phone_digest__in=number_digests(person.phone or ""), is_counted=True)
     return tries.filter(subject=payment.subject, card_token=payment.card_token).exists()
 
 
 def number_digests(phone: str) -> list[str]:
-    """Return the digests for counting a number's card tries. New rows store the first digest."""
+    """Return the digests by which the card attempts of a number are counted. New rows store the first digest."""
     return crypto.keyed_digests("card phone", phone)
 
 
 def delete_old() -> None:
-    """Delete the tries that are too old for all limits."""
+    """Delete the attempts that are so old that no limit counts them."""
     batches.delete(CardTry.objects.filter(pk__lt=clock.first_id(clock.now() - RETENTION)))
 
 
 class _CountedTry(NamedTuple):
-    """A card token, its order or share, and the digests by which the try is counted.
+    """A card token, its order or share, and the digests by which the attempt is counted.
 
-    New rows store the first digest of each list. `limits` maps the name of each limit in the statement to the
-    limit, in the order of the statement's columns.
+    New rows store the first digest in each list. `limits` maps the name of each limit in the statement to the
+    limit, in the same order as the statement's columns.
     """
 
     limits: dict[str, Limit]
@@ -119,7 +119,7 @@ def _counted_try(target: PaymentTarget, person: Customer, token: str, address: s
 
 
 def _run_limit_check(statement: str, card_try: _CountedTry) -> None:
-    """Run a statement that checks the limits. Raises TooManyDeclines if no further card can be tried now."""
+    """Run a statement that checks the limits. Raises TooManyDeclines if no further card is allowed now."""
     now, *deciding_times = queries.row(statement, _statement_parameters(card_try))
     order_until, phone_until, address_until, site_until = (
         at and at + limit.within for at, limit in zip(deciding_times, card_try.limits.values(), strict=True)
@@ -140,8 +140,8 @@ def _limits(*, is_pledge: bool) -> dict[str, Limit]:
 def _statement_parameters(card_try: _CountedTry) -> dict[str, Any]:
     """Return the parameters of the statement.
 
-    Each limit has two parameters. `within` is its period. `before` is the number of newer tries to skip. The
-    next older try decides whether the limit is reached.
+    Each limit has two parameters: `within` is its period, and `before` is how many of the newest attempts are
+    skipped. The next older attempt decides whether the limit is reached.
     """
     return {
         "id": CardTry().pk,

@@ -1,7 +1,7 @@
-"""The part of the split form that shares the cost by item: the units of each person. Rule split.by_item.
+"""The part of the split form that splits the cost by item. It has the units of each person. Rule split.by_item.
 
-The browser sends a line's field once with all numbers ("1 0 2"), or once for each person: the lead first, then
-the mates.
+For each line, the browser sends one field with all numbers ("1 0 2"), or one field per person: the lead
+first, then the mates.
 """
 
 import re
@@ -18,14 +18,14 @@ from checkout.models import Checkout
 from checkout.split import item_amounts, split_amounts
 from payments import money
 
-ASSIGN = "assign"  # button that shows the numbers of one line
+ASSIGN = "assign"  # button that shows the numbers for one line
 UNITS = "units-{line}"
 _NUMBERS = re.compile(r"[0-9]{1,5}( [0-9]{1,5}){0,19}")
 
 
 @dataclass(frozen=True)
 class LineOfUnits:
-    """A line of the order, with the number of units (`counts`) of each person, the lead first."""
+    """A line of the order with the number of each person's units (`counts`), the lead first."""
 
     number: int
     name: str
@@ -47,22 +47,21 @@ class LineOfUnits:
 
     @property
     def field(self) -> str:
-        """Name of the line's field."""
         return UNITS.format(line=self.number)
 
     @property
     def free(self) -> int:
-        """Number of units that no one has, at least 0."""
+        """Number of units that no one has. It is never negative."""
         return max(0, self.quantity - sum(self.counts))
 
     @property
     def sent(self) -> str:
-        """All numbers of the line, as its hidden field sends them."""
+        """All numbers of the line, in the format of its hidden field."""
         return " ".join(map(str, self.counts))
 
 
 class ItemSplit:
-    """The units of each person as they were typed or saved: `units[person][line]`, the lead first."""
+    """The units of each person, as typed or saved: `units[person][line]`, the lead first."""
 
     def __init__(self, checkout: Checkout, units: list[list[int]], *, opened: int = -1) -> None:
         self.checkout, self.units, self.opened = checkout, units, opened
@@ -71,7 +70,7 @@ class ItemSplit:
 
     @classmethod
     def empty(cls, checkout: Checkout, people: int) -> "ItemSplit":
-        """Return a split in which these people have no units yet."""
+        """Return a split in which none of these people has units yet."""
         return cls(checkout, [[0] * len(checkout.bill) for _person in range(people)])
 
     @classmethod
@@ -95,7 +94,7 @@ class ItemSplit:
     def from_saved(
         cls, checkout: Checkout, mates: Sequence[Sequence[int]], free: Sequence[int]
     ) -> "ItemSplit":
-        """Return the saved split. `mates` and `free` have the units of the mates and the free units.
+        """Return the saved split. `mates` has the units of each mate, and `free` has the free units.
 
         The lead has all other units.
         """
@@ -134,14 +133,14 @@ class ItemSplit:
 
     @property
     def free(self) -> list[int]:
-        """Units of each line that no one has, at least 0."""
+        """Units of each line that no one has. They are never negative."""
         quantities = item_amounts.quantities(self.checkout.bill)
         assigned = item_amounts.add_units(*self.units)
         return [max(0, quantity - count) for quantity, count in zip(quantities, assigned, strict=True)]
 
     @cached_property
     def costs(self) -> list[int]:
-        """The cost of each mate's units with their part of the shared lines, in minor units."""
+        """The cost of each mate's units and of their part of the shared lines, in minor units."""
         return [self._amount(units) for units in self.units[1:]]
 
     @cached_property
@@ -151,12 +150,12 @@ class ItemSplit:
 
     @property
     def leads_cost(self) -> int:
-        """The remaining amount, which the lead bears. Negative if more units were typed than the order has."""
+        """The remaining amount, which the lead bears. It is negative if more units were typed than the order has."""
         return self.checkout.amount - sum(self.costs) - self.free_cost
 
     @property
     def remainder(self) -> int:
-        """By how much the lead's amount exceeds the cost of the lead's own units."""
+        """Amount by which the lead's amount exceeds the cost of the lead's own units."""
         return self.leads_cost - self._amount(self.units[0]) if self.is_offered else 0
 
     @property
@@ -172,7 +171,8 @@ class ItemSplit:
     def check(self, names: Sequence[str]) -> dict[int, str]:
         """Check the units of the lead and of the mates with these names.
 
-        Store the errors about lines in `errors`. Return the errors about mates, by their number from 0.
+        Store the errors about lines in `errors`. Return the errors about mates, by their number. The first
+        mate has the number 0.
         """
         if not self.is_offered:
             self.errors.append(_("This order cannot be shared by item."))
@@ -228,7 +228,7 @@ class ItemSplit:
 
 
 def _parse_counts(values: Sequence[str], people: int) -> list[int] | None:
-    """Return the number of units of each person from a line's fields. Return None if a field is not a number."""
+    """Return each person's number of units from a line's fields, None if a field is not a number."""
     text = " ".join(part.strip() or "0" for part in values[:20]) or "0"
     if not _NUMBERS.fullmatch(text):
         return None

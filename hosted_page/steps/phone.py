@@ -1,4 +1,4 @@
-"""Mobile numbers as payers type them, and an example number for the page (rule sign_in.number)."""
+"""Read a mobile number as a payer types it, and show an example number on the page (rule sign_in.number)."""
 
 import phonenumbers
 
@@ -13,7 +13,7 @@ __all__ = ["InvalidPhone", "example_phone", "parse_phone"]
 def parse_phone(text: str, merchant: Merchant) -> str:
     """Return the E.164 form of a mobile number in any common notation. Raises InvalidPhone.
 
-    If the page shows the codes instead of sending them, fictional numbers (+44 7700 900123) are also valid.
+    If the page shows the codes instead of sending them, fictional numbers such as +44 7700 900123 are valid too.
     """
     return numbers.parse_number(text, merchant.country, also_fictional=senders.current_sender().shows_codes)
 

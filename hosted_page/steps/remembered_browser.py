@@ -1,4 +1,4 @@
-"""Forms of a page in a remembered browser: continue with its number, or forget it (rule known.opens)."""
+"""The forms on the page of a remembered browser: continue with its number, or forget the number (rule known.opens)."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -23,7 +23,7 @@ def continue_as_remembered(request: HttpRequest, target: PaymentTarget) -> HttpR
 def forget_number(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Forget the number of this browser, and redirect to the page that asks for a number.
 
-    Also end this browser's sign-in to the order or share, and all its sign-ins that began without a code.
+    Also end this browser's sign-in to the order or share, and all its sign-ins for which no code was entered.
     """
     response = target.go()
     remembered_browsers.forget_browser(request, response)

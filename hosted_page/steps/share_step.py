@@ -1,4 +1,4 @@
-"""The texts of a share's page above the field for a number: the lead, the deadline, and how to decline.
+"""The texts above the number field on a share's page: the lead, the deadline, and how to decline.
 
 Rule share.declines.
 """
@@ -35,7 +35,7 @@ def share_context(
 
 
 def pledge_context(target: PaymentTarget) -> dict[str, str] | None:
-    """Return the context of a pledge: the time until which the lead can pay. None if there is no pledge."""
+    """Return the context of a pledge, with the time until which the lead can pay. Return None if there is no pledge."""
     if target.share is None or not target.is_pledge:
         return None
     return {"until": _end_of_share(target, target.share)}
@@ -56,9 +56,9 @@ def _failed_refund_notice(target: PaymentTarget) -> str:
 
 
 def _claim_context(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
-    """Return the context about a claim through the group link: the share's name and the claim's end.
+    """Return the context about a claim through the group link: the share's name and the end of the claim.
 
-    Return None if the page was not opened through the group link.
+    Return None if the person did not come through the group link.
     """
     if not target.group:
         return None
@@ -72,10 +72,10 @@ def _claim_context(target: PaymentTarget, share: PaymentRequest) -> dict[str, An
 
 
 def decline_context(target: PaymentTarget) -> dict[str, str]:
-    """Return the address and the label of the button with which a mate declines a share, or leaves it to others.
+    """Return the address and the label of the button with which a mate declines a share or leaves it to others.
 
-    The address is "" if there is no such button: for an order, for a replaced link, and at the group link for
-    a share that was sent to a number.
+    If there is no such button, the address is "". There is no button for an order, for a replaced link, and
+    at the group link for a share that was sent to a number.
     """
     share = target.share
     if share is None or target.is_sent or target.replaced:

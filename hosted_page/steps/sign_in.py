@@ -1,4 +1,4 @@
-"""The sign-in step, for leads and mates: a mobile number, then the code that was sent to it."""
+"""The sign-in step for leads and mates: enter a mobile number, then the code that is sent to it."""
 
 import contextlib
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 def show_sign_in(
     request: HttpRequest, target: PaymentTarget, box_errors: dict[str, str] | None = None
 ) -> HttpResponse:
-    """Ask for the code that was requested. If there is no such code, ask for a number.
+    """Ask for the requested code. If no code was requested, ask for a number.
 
     `box_errors` contains the errors of the opt-in box on the page. Rules prefill.masked, known.prefilled.
     """
@@ -54,7 +54,7 @@ def show_sign_in(
 def _offer_code(
     request: HttpRequest, target: PaymentTarget, phone: str, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
-    """Offer to send a code to `number`, which the merchant sent. If it is "", ask for a number."""
+    """Offer to send a code to `phone`, the number that the merchant sent. If it is "", ask for a number."""
     if phone:
         return show_prefilled(request, target, phone, error=error)
     return show_phone(request, target, error=error)
@@ -63,7 +63,7 @@ def _offer_code(
 def show_prefilled(
     request: HttpRequest, target: PaymentTarget, phone: str, *, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
-    """Offer to text a code to a number. The page shows only its last four digits."""
+    """Offer to text a code to a number, of which the page shows only the last four digits."""
     context = {
         "action": target.address("prefilled"),
         "change_url": change_url(target),
@@ -114,7 +114,7 @@ def _phone_page(
 ) -> tuple[str, dict[str, Any]]:
     """Return the name of the page that asks for a number, and the context that only this page needs.
 
-    There are three pages: for a payer who returns, for a payer of a share, and for a payer of the order.
+    There are three such pages: for a payer who returns, for the payer of a share, and for the payer of an order.
     """
     if target.is_only_for_payer:
         heading = _("See your bill") if _has_bill(target) else _("See your receipt")
@@ -126,9 +126,9 @@ def _phone_page(
 
 
 def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
-    """Return whether to show the sign-in instead of the page that anyone can see.
+    """Return whether to show the sign-in instead of the public page.
 
-    It is shown if the address requests it, and to a lead whose sign-in has ended. Rule sign_in.said.
+    The sign-in is shown if the address requests it, and to a lead whose sign-in has ended. Rule sign_in.said.
     """
     if SIGN_IN in request.GET:
         return target.may_sign_in
@@ -137,7 +137,7 @@ def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def sign_in_link(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
-    """Return the sign-in link and its words, for the public page of a paid order, or of a paid or pledged share."""
+    """Return the sign-in link and its label, for the public page of a paid order, or of a paid or pledged share."""
     if target.is_pledged:
         return {"sign_in_url": target.sign_in_path(), "sign_in_words": _("That’s me")}
     if not target.is_only_for_payer:
@@ -157,8 +157,8 @@ def _has_bill(target: PaymentTarget) -> bool:
 def _paid_context(target: PaymentTarget) -> dict[str, Any]:
     """Return the context values that differ for a person who returns to a paid order or share.
 
-    The page of a paid order links to the shop and has no cancel link. At a group link, the page does not show
-    the amount of a paid share, because anyone with the link can open that page.
+    The page of a paid order has a link to the shop, but no cancel link. At a group link, the page does not
+    show the amount of a paid share, because anyone with the group link can open that page.
     """
     if not target.is_only_for_payer:
         return {}
@@ -168,7 +168,7 @@ def _paid_context(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _browser_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the context of the notices: an ended sign-in, or a split that the sign-in of another person ends."""
+    """Return the context of two notices: the sign-in has ended, or this sign-in would end another person's split."""
     signed_out = _signed_out_notice(request, target)
     return {
         "signed_out": signed_out,
@@ -177,10 +177,11 @@ def _browser_context(request: HttpRequest, target: PaymentTarget) -> dict[str, A
 
 
 def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the notice for a person whose sign-in has ended, None if there is no notice.
+    """Return the notice for a person whose sign-in has ended, None if there is no such notice.
 
-    The notice is shown while the order or share can be paid, and afterwards only to the person who paid. For
-    a lead who has not paid, the notice also shows the lead's typed or saved split. Rule sign_in.said.
+    While the order or share can be paid, anyone whose sign-in has ended sees the notice. After the payment,
+    only the payer sees it. For a lead who has not paid, it also shows the lead's typed or saved split. Rule
+    sign_in.said.
     """
     customer_uuid = payer.timed_out_customer(request, target.subject) if target.may_sign_in else None
     if customer_uuid is None or (target.is_only_for_payer and not target.is_paid_by(customer_uuid)):
@@ -227,7 +228,7 @@ def _show_code(
 
 
 def _remember_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the context of the box with which a payer lets the service remember the browser."""
+    """Return the context of the checkbox with which a payer allows the service to remember the browser."""
     return {
         "may_remember": target.is_payable,
         "is_ticked": remembered_browsers.REMEMBER in request.POST,
@@ -235,13 +236,12 @@ def _remember_context(request: HttpRequest, target: PaymentTarget) -> dict[str, 
 
 
 def _seconds_to_resend(waiting_code: SignInCode) -> int:
-    """Return the seconds until another code can be requested."""
     age = (waiting_code.read_at - waiting_code.created_at).total_seconds()
     return max(0, round(limits.CODE_INTERVAL.total_seconds() - age))
 
 
 def change_url(target: PaymentTarget) -> str:
-    """Return the address of the page that asks for another number."""
+    """Return the address of the page on which the person can enter a different number."""
     url = f"{target.address()}{'?' if target.share else '&'}change=1"
     return url if target.is_payable else f"{url}&{SIGN_IN}=1"
 
@@ -264,7 +264,7 @@ def resend_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     waiting_code = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting_code is None:
         return _show_code_ended(request, target)
-    # An error must not show the number in the form again, because no one is signed in on the page.
+    # No one is signed in on this page, so an error must not show the number in the form again.
     return send_code(
         request,
         target,
@@ -278,9 +278,9 @@ def send_code(
 ) -> HttpResponse:
     """Send a code, and redirect to the page that asks for it.
 
-    A person who is signed in with this number needs no code, and continues. If no code can be sent, show the
-    error and ask for the last code that was sent to this number. If there is no such code, call `ask`, which
-    shows the `error` and asks for a number.
+    A person who is already signed in with this number continues without a code. If no code can be sent, show
+    the error and ask for the last code that was sent to this number. If there is no such code, call
+    `ask_for_number`, which shows its `error` and asks for a number.
     """
     signed_in = payer.customer_of(request, target.subject)
     if not target.may_sign_in or (signed_in is not None and target.person(signed_in).phone == phone):
@@ -290,7 +290,7 @@ def send_code(
     except codes.NothingToSignInFor:
         return target.go()  # the page shows the current state
     except (MerchantSuspended, AllStopped):
-        # Before the payment, the target's own page already says that the shop cannot take payments.
+        # Before the payment, the page of the order or share already says that the shop cannot take payments.
         return _show_shop_stopped(request, target) if target.is_only_for_payer else target.go()
     except TooManySmsMessages as error:
         return _show_last_code(request, target, phone, str(error)) or ask_for_number(error=error)
@@ -302,7 +302,7 @@ def _queue_and_redirect(request: HttpRequest, target: PaymentTarget, phone: str)
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
     payer.store_awaited_code(response, browser, sent_code.shown_code)
     if payer.customer_of(request, target.subject) is not None:
-        payer.sign_out(request, response, target.subject)  # the next page asks for the code of another number
+        payer.sign_out(request, response, target.subject)  # the next page asks for another number's code
     return response
 
 
@@ -311,7 +311,7 @@ def _show_last_code(
 ) -> HttpResponse | None:
     """Ask for the last code that was sent to this number, and show the error.
 
-    Return None if there is no such code, or if it cannot be tried any more.
+    Return None if there is no such code, or if it cannot be entered any more.
     """
     waiting_code = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting_code is None or waiting_code.phone != phone or not codes.can_be_tried(waiting_code):
@@ -340,8 +340,8 @@ def complete_sign_in(
 ) -> HttpResponse:
     """Sign the person in on this browser, and redirect to the next step.
 
-    For an order, the person becomes the lead. A share that the person claimed through the group link is
-    reserved for longer. To a paid order or share, only its payer is signed in.
+    For an order, the person becomes the lead. If the person claimed the share through the group link, the
+    claim is extended. If the order or share is paid, only its payer is signed in.
     """
     if target.group:
         # If the claim has ended, the page redirects to the group page.
@@ -383,7 +383,7 @@ def _verify_code(request: HttpRequest, target: PaymentTarget) -> codes.EnteredCo
 
 
 def _show_code_ended(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show that the code no longer works, and ask for a number. A person who is signed in continues instead."""
+    """Say that the code has ended, and ask for a number. A person who is already signed in continues instead."""
     if not target.may_sign_in or payer.customer_of(request, target.subject) is not None:
         return target.go()
     ended = _("That code no longer works. Ask for a new one.")

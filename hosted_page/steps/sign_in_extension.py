@@ -12,7 +12,9 @@ from hosted_page.payment_target import AUTOMATIC, PaymentTarget, for_form, wants
 
 
 def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the notice for a page that extends the sign-in: when it ends, and how to extend it again."""
+    """Return the notice for a page that extends the sign-in. It says when the sign-in ends, and how to extend it
+    again.
+    """
     return _notice_context(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 
 
@@ -20,7 +22,7 @@ def notice_on_status_page(request: HttpRequest, target: PaymentTarget) -> dict[s
     """Return the notice for the page of an order or share that is paid or in progress.
 
     Return None if no one is signed in. If the page has reloaded itself, the sign-in is not extended, because
-    the person has not acted.
+    the person was not active.
     """
     if not _may_stay_signed_in(request, target):
         return None
@@ -46,7 +48,7 @@ def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget)
 def _notice_context(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str, Any]:
     """Return the contents of the notice.
 
-    `is_last` hides the button if the two-hour limit ends the sign-in within fifteen minutes.
+    If the two-hour limit ends the sign-in within fifteen minutes, `is_last` is true and hides the button.
     """
     return {
         "action": target.address("stay"),
@@ -70,16 +72,16 @@ def _format_end(target: PaymentTarget, seconds: int) -> SafeString:
 
 
 def _read_time(target: PaymentTarget) -> datetime:
-    """Return when the order was read from the database. Return the current time if this is not known."""
+    """Return when the order was read from the database, or the current time if this is not known."""
     read_at: datetime | None = getattr(target.checkout, "read_at", None)
     return read_at or clock.now()
 
 
 @for_form
 def extend_sign_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Extend the sign-in of a person who is still signed in, and return its new end.
+    """Extend the sign-in of a person who is still signed in, and return when it ends.
 
-    Return 403 if the person is not signed in.
+    Return 403 if no one is signed in.
     """
     if not _may_stay_signed_in(request, target):
         return JsonResponse({}, status=403)

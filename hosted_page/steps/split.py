@@ -1,4 +1,4 @@
-"""The split step: who shares the cost, and how (rule split.shares)."""
+"""The split step: the lead chooses who shares the cost, and how (rule split.shares)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from payments import money, operator_stops
 
 @for_target
 def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the form of the split. If a valid form was sent, save it and redirect to the next step."""
+    """Show the split form. If a valid form was sent, save the split and redirect to the next step."""
     if not target.payer_of(request):
         return _redirect_signed_out(request, target)
     if operator_stops.is_stopped(target.checkout.merchant_id):
@@ -75,7 +75,7 @@ def _show_split(request: HttpRequest, target: PaymentTarget, form: SplitForm | N
 
 
 def _saved_split_form(target: PaymentTarget) -> SplitForm:
-    """Return the form for the saved split.
+    """Return the form with the saved split.
 
     If the lead has no name yet, use the name that the merchant sent.
     """
@@ -104,19 +104,19 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
 
 
 def _collect_until(checkout: Checkout) -> str:
-    """Return the time until which the lead can pay, "" if there is too little time to get everyone in first."""
+    """Return the time until which the lead can pay. Return "" if too little time is left for mates to pledge first."""
     if not pledges.can_collect(checkout, current_checkouts.read_at(checkout)):
         return ""
     return summary.short_time(checkout.payable_until, summary.zone_of(checkout))
 
 
 def _excess_amounts(form: SplitForm) -> list[tuple[str, int]]:
-    """Return the amounts for the bar if the mates' amounts exceed the order. The lead's amount is then 0."""
+    """Return the amounts for the bar if the mates' amounts exceed the order's. The lead's amount is then 0."""
     return [("", 0), *((row.initial, form.typed_amounts.get(row.position, 0)) for row in form.rows)]
 
 
 def _script_values(checkout: Checkout) -> dict[str, Any]:
-    """Return the values with which the page's script calculates, in minor units."""
+    """Return the values that the page's script needs for its calculations, in minor units."""
     rule = mate_shares.amount_rule(checkout)
     return {
         "total": checkout.amount,
@@ -128,7 +128,7 @@ def _script_values(checkout: Checkout) -> dict[str, Any]:
 
 
 def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
-    """Return the mates' lines for both ways to split: equally (`is_equal`) and by own amounts (`is_own`)."""
+    """Return the mates' lines for two ways to split: equally (`is_equal`) and by own amounts (`is_own`)."""
     equal, own = min(form.people, split_amounts.MAX_PEOPLE) - 1, max(ROWS, len(form.rows))
     costs = dict(enumerate(form.items.costs, start=2))
     rows = form.rows + [Row(position) for position in range(len(form.rows) + 2, max(equal, own) + 2)]
@@ -145,9 +145,9 @@ def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
 
 
 def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
-    """Return the lead's amount and each mate's amount in an equal split between `people`.
+    """Return the lead's amount and each mate's amount if `people` people split the cost equally.
 
-    The page's script calculates them again for other numbers of people.
+    For other numbers of people, the page's script calculates the amounts itself.
     """
     capped_people, step = (
         min(people, mate_shares.max_people(checkout)),
@@ -166,7 +166,7 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
 
 
 def _remainder_in_words(amount: int, currency: str) -> str:
-    """Return a remainder in everyday words, such as "2p"."""
+    """Return a remainder as people say it, such as "2p"."""
     is_pence = currency == "GBP" and amount < 100
     return _("{count}p").format(count=amount) if is_pence else money.display_for_payer(amount, currency)
 
@@ -186,7 +186,7 @@ def _item_amounts(form: SplitForm) -> dict[str, Any]:
 
 
 def _own_amounts(form: SplitForm) -> dict[str, Any]:
-    """Return the lead's amount, the sum of all amounts, and the amount by which the sum exceeds the order."""
+    """Return the lead's amount, the sum of all amounts, and by how much the sum exceeds the order's amount."""
     checkout = form.checkout
     mates_total = sum(form.typed_amounts.values())
     leads_amount = checkout.amount - mates_total

@@ -1,4 +1,4 @@
-"""The form of the split. It also cleans typed names."""
+"""The split form, and the functions that clean typed names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from payments import money
 ALL, EQUAL, OWN, BY_ITEM = "all", "equal", "own", "item"
 FIRST = "first"  # value of `when`: mates pledge before the lead pays
 REDRAW_BUTTONS = frozenset(("add", "names", "show", ASSIGN))  # buttons that only show the form again
-ROWS = 2  # number of mates' lines that are shown at first, for own amounts
+ROWS = 2  # number of mates' lines that the form has at first, for own amounts
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
 EXAMPLE = 2400  # amount in an error message, in minor units
@@ -43,9 +43,10 @@ def clean_short_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A mate's line as it was typed.
+    """A mate's line, as it was typed.
 
-    `is_blamed` is true if the notice above the form is about this line's amount, perhaps together with others.
+    `is_blamed` is true if the notice above the form is about this line's amount, perhaps together with the
+    amounts of other lines.
     """
 
     position: int
@@ -56,15 +57,14 @@ class Row:
 
     @property
     def initial(self) -> str:
-        """Text in the mate's circle: the first letter of the name, or else the number of the share."""
+        """Text in the mate's circle: the first letter of the name, or the share's number if there is no name."""
         return self.name[:1].upper() or str(self.position)
 
 
 class SplitForm:
     """The split: all mine, equally between 2 and 20 people, an amount for each mate, or by item.
 
-    Values stay as they were typed. "All mine" is a button, and pressing it overrides the other choices. Rule
-    split.name.
+    The values stay as they were typed. "All mine" is a button that overrides the other choices. Rule split.name.
     """
 
     def __init__(self, typed: QueryDict, checkout: Checkout) -> None:
@@ -87,7 +87,7 @@ class SplitForm:
 
     @classmethod
     def from_saved(cls, checkout: Checkout) -> SplitForm:
-        """Return the form for the saved split of a checkout."""
+        """Return the form with the saved split of a checkout."""
         form = cls(QueryDict(), checkout)
         shares = current_checkouts.shares_of(checkout)
         form.choice = ALL if not shares else EQUAL
@@ -111,7 +111,7 @@ class SplitForm:
         return form
 
     def _read_items(self, shares: Sequence[PaymentRequest]) -> None:
-        """Show a saved split by item: a row for each mate, and the free units."""
+        """Fill in a saved split by item: a row for each mate, and the free units."""
         now = current_checkouts.read_at(self.checkout)
         mates = [share for share in shares if share.units and not share.has_free_units(now)]
         free = item_amounts.add_units(
@@ -123,13 +123,13 @@ class SplitForm:
 
     @property
     def item_mates(self) -> int:
-        """Number of mates' lines to show in a split by item: all used lines, and one more after "add mate"."""
+        """Number of mates' lines to show in a split by item: all used lines, and another one after "add mate"."""
         used = [row.position - 1 for row in self.rows if row.name or any(self.items.units[row.position - 1])]
         return min(MAX_MATES, max(used, default=0) + (1 if self.adds_mate else 0))
 
     @property
     def people(self) -> int:
-        """Number of people who share equally, 2 if the typed text is not a number."""
+        """Number of people in an equal split, 2 if the typed text is not a number."""
         return self._typed_people() or 2
 
     def _typed_people(self) -> int | None:
@@ -170,9 +170,9 @@ class SplitForm:
 
     @property
     def amounts_by_person(self) -> list[tuple[str, int]]:
-        """Amount that each person bears, the lead first, with a letter or number for the bar.
+        """Amount that each person bears, with the person's letter or number for the bar. The lead is first.
 
-        The list is empty if the mates' amounts exceed the order.
+        If the mates' amounts exceed the order's, the list is empty.
         """
         leads_initial = (self.your_name or _("You"))[:1].upper()
         if self.choice == OWN:
@@ -250,7 +250,7 @@ class SplitForm:
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
-        """Return the position and amount of each row that is filled in. An invalid amount is None."""
+        """Return the position and the amount of each row that has a value. If the amount is invalid, it is None."""
         return [
             (row.position, money.parse(row.amount, self.checkout.currency))
             for row in self.rows
@@ -270,7 +270,7 @@ def _too_many_mates_text() -> str:
 def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, adds_row: bool) -> list[Row]:
     """Return the typed lines, at most nineteen.
 
-    Add empty lines if there are fewer than two, and another empty line if `adds_row`.
+    If there are fewer than two, add empty lines. If `adds_row` is true, add another empty line.
     """
     count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if adds_row else 0))
     filled = [

@@ -1,4 +1,4 @@
-"""Split values that the lead submitted after the sign-in had ended (rule sign_in.typed).
+"""Values of the split form that the lead sent after the sign-in had ended (rule sign_in.typed).
 
 The browser keeps them, encrypted, until the lead has signed in again.
 """
@@ -28,9 +28,9 @@ MAX_LETTERS = 120  # characters per field
 
 
 def store_values(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
-    """Store the typed values in the browser of the lead whose sign-in has ended.
+    """Store the typed values in the browser of a lead whose sign-in has ended.
 
-    If they do not fit a cookie, store an empty dict, so that the page can say so.
+    If the values do not fit into a cookie, store an empty dict, so that the page can say so.
     """
     units = [UNITS.format(line=number) for number in range(len(checkout.bill))]
     lists = {
@@ -48,7 +48,7 @@ def _seal(checkout: Checkout, lists: dict[str, list[str]]) -> str:
 
 
 def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
-    """Return the values that were typed in this browser for this order.
+    """Return the values that were typed for this order in this browser.
 
     Return None if no values are stored, or if another person has become the lead.
     """
@@ -62,12 +62,12 @@ def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
 
 
 def has_typed(request: HttpRequest, checkout: Checkout) -> bool:
-    """Return whether values were typed in this browser for this order, even if they were too long to keep."""
+    """Return whether values were typed for this order in this browser, even if they were too long to be stored."""
     return _stored_lists(request, checkout) is not None
 
 
 def was_too_long(request: HttpRequest, checkout: Checkout) -> bool:
-    """Return whether values were typed in this browser for this order that did not fit a cookie."""
+    """Return whether values were typed for this order in this browser, but did not fit into a cookie."""
     return _stored_lists(request, checkout) == {}
 
 
@@ -83,16 +83,16 @@ def _stored_lists(request: HttpRequest, checkout: Checkout) -> dict[str, list[st
 
 
 def delete_values(request: HttpRequest, response: HttpResponse) -> None:
-    """Delete the typed values from the browser, after the split is saved or the person has signed out."""
+    """Delete the typed values from the browser. Call this after the split is saved or the person has signed out."""
     if payer.cookie_name(TYPED) in request.COOKIES:
         response.delete_cookie(payer.cookie_name(TYPED), samesite="Lax")
 
 
 def split_summary(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the bar and the sums of the lead's split, typed or saved, for the sign-in page.
+    """Return the bar and the sums of the lead's typed or saved split, for the sign-in page.
 
-    They show a lead whose sign-in has ended that the split is kept. Return None for a share, and for an order
-    without a split. Also return None if the typed values were too long to keep.
+    They show a lead whose sign-in has ended that the split is kept. Return None for a share, for an order
+    without a split, and if the typed values were too long to be stored.
     """
     if target.share is not None or was_too_long(request, target.checkout):
         return None
