@@ -1,4 +1,4 @@
-"""Test browsers of payers: of a lead, of a mate, and of a lead to whom the bank has sent a challenge."""
+"""Browsers of payers for tests: a lead's, a mate's, and one of a lead whose bank has asked for a confirmation."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ class Payer:
         self.post("/code", code=self.code())
 
     def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
-        """Sign in, choose the split or pay it all, enter a card at the bank, and return to the page."""
+        """Sign in, choose a split or pay the whole order, enter a card on the bank's page, and return to the page."""
         self.sign_in()
         self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]
@@ -50,7 +50,7 @@ def words(answer: Any) -> str:
 
 
 def shown_code(answer: Any) -> str:
-    """Return the code that the page shows, or "" if it shows no code."""
+    """Return the code that the page shows, "" if it shows no code."""
     return "".join(re.findall(r"<code>(\d{6})</code>", words(answer)))
 
 
@@ -72,7 +72,7 @@ class Mate:
         self.post("/code", code=shown_code(self.get()))
 
     def pay(self, number: str = mates.FINNS) -> Any:
-        """Sign in, enter a card at the bank, and return to the page."""
+        """Sign in, enter a card on the bank's page, and return to the page."""
         self.sign_in()
         return self.give_card(number)
 
@@ -87,14 +87,14 @@ class Mate:
 
 
 class ChallengedLead(Payer):
-    """The browser of a lead whose bank has sent a challenge about the card."""
+    """The browser of a lead whose bank asks the lead to confirm the payment."""
 
     def __init__(self, checkout: Checkout) -> None:
         super().__init__(checkout)
         paid = self.pay(ASKS)
         assert paid.status_code == 303
         self.question: str = paid["Location"]
-        # The address of the bank's card page, which is still open in another tab.
+        # The address of the bank's card page. Another tab of the browser still has this page open.
         self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"
 
     def answer(self, value: str) -> Any:

@@ -16,7 +16,10 @@ def lea(unpaid: Checkout) -> Payer:
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """Return Lea's browser. She splits the order with Finn (£20.00) and Amy (£30.00). Her card is held."""
+    """Return the browser of Lea, who splits the order with Finn (£20.00) and Amy (£30.00).
+
+    The order's amount is held on her card.
+    """
     payer = Payer(unpaid)
     payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
     return payer
@@ -39,7 +42,7 @@ def amy(order: Checkout) -> PaymentRequest:
 
 @pytest.fixture
 def carrier(monkeypatch: pytest.MonkeyPatch) -> Network:
-    """Replace the SMS network by a test double, and return the double."""
+    """Replace the SMS network with a test double, and return the double."""
     made = Network()
     monkeypatch.setattr(senders, "current_sender", lambda: made)
     return made
@@ -47,6 +50,6 @@ def carrier(monkeypatch: pytest.MonkeyPatch) -> Network:
 
 @pytest.fixture
 def network(carrier: Network, order: Checkout) -> Network:
-    """Delete the texts that the sign-ins have queued; return the test double of the SMS network."""
+    """Delete the texts that the sign-ins have queued, and return the test double of the SMS network."""
     SmsMessage.objects.all().delete()
     return carrier

@@ -1,4 +1,4 @@
-"""The operators' pages about payers show no phone number, no address and no token."""
+"""The operators' pages about payers show no phone numbers, addresses or tokens."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

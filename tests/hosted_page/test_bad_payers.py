@@ -1,4 +1,4 @@
-"""Invalid and forged requests to the hosted page, from people, their browsers and attackers."""
+"""Invalid and forged requests to the hosted page, sent by people, their browsers and attackers."""
 
 import re
 from collections.abc import Callable
@@ -82,7 +82,7 @@ class TestOrder:
             assert (page.status_code, forms) == (200, ["/pay/language"])
             for step in ("/phone", "/resend", "/code", "/split"):
                 answer = payer.post(step, phone=PHONE, code="123456", split="all")
-                # A payer who has paid can sign in again, but no code was sent to this number.
+                # After a payment, its payer can sign in again, but no code was sent to this number.
                 if answer.status_code == 422:
                     assert status in PAID and step in ("/resend", "/code")
                     continue

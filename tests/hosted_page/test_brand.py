@@ -9,7 +9,7 @@ from tests import factories
 from tests.hosted_page.browsers import Payer
 
 pytestmark = pytest.mark.django_db
-# The style sheets of the first step, in which the payer enters a phone number.
+# The style sheets of the first step, on which the payer enters a phone number.
 PHONE = [f"hosted_page/{name}" for name in ("frame", "step", "sign_in")]
 
 

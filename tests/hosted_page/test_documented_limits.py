@@ -1,6 +1,6 @@
-"""The limits in the code have the values that docs/contract.md states.
+"""The limits in the code must have the values that docs/contract.md states.
 
-All other tests take the values from the code.
+All other tests take these values from the code.
 """
 
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The pages that a mate and the lead read after a pledge has ended."""
+"""The pages that a mate and the lead see after a pledge has ended."""
 
 from datetime import timedelta
 from typing import Any
@@ -35,7 +35,7 @@ def split(lead: Payer, **fields: Any) -> Any:
 
 
 def after(lead: Payer, **fields: Any) -> str:
-    """Change the split, and return the page that follows."""
+    """Change the split, and return the next page."""
     return plain(words(lead.client.post(f"/pay/split?id={lead.checkout.pk}", SPLIT | fields, follow=True)))
 
 
@@ -45,7 +45,7 @@ def share(order: Checkout, position: int) -> PaymentRequest:
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """Return the browser of Lea, who gets Finn (£20.00) and Sam (£30.00) in first."""
+    """Return the browser of Lea, who asks Finn (£20.00) and Sam (£30.00) to pledge before she pays."""
     made = Payer(unpaid)
     made.sign_in()
     split(made)
@@ -62,14 +62,14 @@ def finn(lead: Payer) -> Mate:
 
 
 def pay_and_capture(lead: Payer) -> Checkout:
-    """Let Lea pay and the shop confirm. The captures of the pledges are planned, but not sent."""
+    """Let Lea pay, and let the shop capture the order. The captures of the pledges are planned, but not sent."""
     card = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
     lead.client.get(lead.client.post(lead.get("/card")["Location"], card)["Location"])
     return captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
 
 
 def lose_hold(lead: Payer, finn: Mate) -> None:
-    """Let Finn's bank take the hold back before it is captured."""
+    """Let Finn's bank release the hold before it is captured."""
     pay_and_capture(lead)
     Charge.objects.filter(last4="4444").update(state="voided")
     assert mates.settled(finn.share) == "open"
@@ -85,7 +85,7 @@ class TestAMateWhoseShareCouldNotBeTaken:
     def test_another_person_does_not_read_it(self, lead: Payer, finn: Mate) -> None:
         lose_hold(lead, finn)
         other = Mate(finn.share)
-        SmsMessage.objects.all().delete()  # otherwise the share has to wait for its next code
+        SmsMessage.objects.all().delete()  # otherwise the share must wait for its next code
         other.sign_in("07700 900789")
         page = plain(words(other.client.get(other.get("/card")["Location"])))
         assert NOT_TAKEN not in page and "ending 4444" not in page and "Your bank declined" not in page
@@ -316,7 +316,10 @@ class TestTheLeadWhoChangesTheSplit:
 
 
 def test_an_abandoned_card_of_a_stopped_order_is_not_promised(lead: Payer) -> None:
-    """A mate who gives up a silent card before the stop reads that its hold is released if there is one."""
+    """A mate abandons a card whose bank does not answer, and then the shop is stopped.
+
+    The page says that the hold is released, if there is one.
+    """
     made = Mate(share(lead.checkout, 2))
     made.sign_in()
     for verb in ("authorize", "look_up"):

@@ -1,4 +1,4 @@
-"""Visit all payers' pages in each language except English. No page may contain English text."""
+"""Visit all payers' pages in each language except English, to check that no page contains English text."""
 
 import html
 import re
@@ -24,14 +24,14 @@ from tests.house import messages
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.language")]
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
 TAG = re.compile(r"<[^>]*>")
-# People read or hear the attributes in READ, and all data-* attributes except those in NAMES.
+# The attributes that people read or hear: those in READ, and all data-* attributes except those in NAMES.
 READ = {"alt", "aria-label", "content", "placeholder", "title"}
 NAMES = {"data-state", "data-status"}
 DECLINED = "4000000000000002"
 
 
 class Words(HTMLParser):
-    """The words of a page: its text, and the attributes that people read or hear."""
+    """The text of a page, and the attributes that people read or hear."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Words(HTMLParser):
 
 
 class Reader(Client):
-    """A browser with a language. It stores the pages that it gets."""
+    """A browser with a language. It stores the pages that it loads."""
 
     def __init__(self, language: str, pages: list[tuple[str, Words]], **options: Any) -> None:
         super().__init__(headers={"accept-language": language}, **options)
@@ -69,17 +69,17 @@ class Reader(Client):
 
 
 def english_of(language: str) -> Iterator[tuple[str, bool, re.Pattern[str]]]:
-    """Yield each translated English message, whether it has several words, and a pattern that matches it.
+    """Yield each translated English message, whether it has several words, and a regular expression for it.
 
-    The pattern matches the message with any values in its placeholders.
+    The expression matches the message with any values in its placeholders.
     """
     for message in messages.read(language):
         ids = [message.id] if isinstance(message.id, str) else list(message.id)
         for said in filter(None, ids):
             bare = html.unescape(TAG.sub("", said))
             if said in messages.forms(message) or len(PLACEHOLDER.sub("", bare).strip()) < 3:
-                # Skip a message that is the same in both languages, or that is too short. For example,
-                # "{count}p" would match any word that ends with p.
+                # Skip a message that is the same in both languages, or that is very short. For example, the
+                # expression for "{count}p" would match every word that ends with p.
                 continue
             filled = ".{1,80}?".join(re.escape(part) for part in PLACEHOLDER.split(bare))
             is_long = len(re.findall(r"[^\W\d]+", PLACEHOLDER.sub("", bare))) > 1
@@ -102,7 +102,10 @@ def language(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def pages(language: str) -> Iterator[list[tuple[str, Words]]]:
-    """Yield a list for the pages that a test visits. Fail at the end if a page contains English text."""
+    """Yield a list in which a test collects the pages that it visits.
+
+    At the end, fail if a page contains English text.
+    """
     read: list[tuple[str, Words]] = []
     yield read
     english = list(english_of(language))

@@ -1,4 +1,4 @@
-"""Every merchant's URL that the API accepts works on every page. The API refuses all other URLs."""
+"""Every merchant URL that the API accepts must work on every page. The API refuses all other URLs."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ URLS = [
 
 
 def works(api: Api, checkout_uuid: str) -> None:
-    """Open every page that contains the merchant's URLs, up to the bank's page, then cancel the order."""
+    """Open every page that contains the merchant's URLs, up to the bank's page. Then cancel the order."""
     lea = Payer(Checkout.objects.get(pk=checkout_uuid))
     assert lea.get().status_code == 200
     lea.sign_in()

@@ -45,7 +45,7 @@ def prove(payer: Payer) -> None:
 
 
 def wait() -> None:
-    """Make the sent texts old enough that another text can be requested."""
+    """Make the sent texts so old that another text can be requested."""
     SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
 
 
@@ -167,7 +167,7 @@ class TestTheCode:
     def test_is_sent_only_for_an_order_with_a_number(
         self, acme: Merchant, lea: Payer, unpaid: Checkout
     ) -> None:
-        """For an order without a number, no text is sent, even if another order has a number."""
+        """If the merchant sent no number with an order, no text is sent for it, even if another order has a number."""
         assert Payer(unpaid).post("/prefilled")["Location"] == f"/pay?id={unpaid.pk}"
         assert not SmsMessage.objects.exists()
 

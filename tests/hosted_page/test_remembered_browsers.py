@@ -1,4 +1,4 @@
-"""Remembered browsers: with the payer's consent, the service remembers the number of a browser."""
+"""Remembered browsers: if the payer agrees, the service remembers the number that was used in a browser."""
 
 import json
 from datetime import timedelta
@@ -24,14 +24,14 @@ STILL = "Is this still you?"
 
 
 def remembered(payer: Payer, phone: str = PHONE) -> Payer:
-    """Sign in with the checkbox "remember" ticked, and return the payer."""
+    """Sign in with the checkbox "remember" ticked, and return the payer's browser."""
     payer.post("/phone", phone=phone)
     payer.post("/code", code=payer.code(), remember="yes")
     return payer
 
 
 def elsewhere(payer: Payer) -> Payer:
-    """Return the payer's browser on the page of another, new order of the merchant."""
+    """Return the payer's browser on the page of a different, new order of the same merchant."""
     other = Payer(factories.checkout(payer.checkout.merchant))
     other.client = payer.client
     return other
@@ -90,11 +90,11 @@ class TestAKnownBrowser:
 
     @pytest.mark.rule("known.opens")
     def test_does_not_open_paid_orders(self, order: Checkout) -> None:
-        """In a remembered browser, a payer still needs a code to see the links and receipt of a paid order.
+        """Even in a remembered browser, a payer needs a code to see the links and the receipt of a paid order.
 
         `order` is the payer's own order, which is split and paid.
         """
-        # Otherwise the number would have to wait before it gets another code.
+        # Otherwise the number must wait for its next code.
         SmsMessage.objects.all().delete()
         there = Payer(order)
         there.client = remembered(elsewhere_alone(order)).client
@@ -119,7 +119,7 @@ class TestAKnownBrowser:
     def test_is_limited_to_five_of_a_number(self, unpaid: Checkout) -> None:
         browsers = []
         for _ in range(remembered_browsers.MAX_BROWSERS + 1):
-            # Otherwise the number would have to wait before it gets another code.
+            # Otherwise the number must wait for its next code.
             SmsMessage.objects.all().delete()
             browsers.append(remembered(elsewhere_alone(unpaid)))
         assert KnownBrowser.objects.count() == remembered_browsers.MAX_BROWSERS

@@ -1,6 +1,6 @@
-"""The names that payers' scripts define, and the functions that they call.
+"""The names that the scripts on payers' pages define, and the functions that they call.
 
-All scripts of a page share one scope, so two scripts must not define the same name. Older phones do not have
+All scripts on a page share one scope, so two scripts must not define the same name. Older phones do not have
 some functions, so the scripts must work without them.
 """
 
@@ -19,8 +19,8 @@ from config.lib.web.page_templates import FOLDERS
 TOP_LEVEL = re.compile(r"^(?:async )?function (\w+)|^(?:const|let) (\w+)", re.MULTILINE)
 LOADED = re.compile(r"js/\w+\.js")
 EVERY_PAGE = Path("templates/hosted_page/frame.html").read_text()
-# Functions that Safari supports only since version 15.4 or later. Before a script calls one of them, it must
-# check whether the function exists.
+# Functions that Safari has only since version 15.4 or later. Before a script calls one of them, it must check
+# whether the function exists.
 YOUNG = (
     "at",
     "checkVisibility",
@@ -32,7 +32,7 @@ YOUNG = (
     "toSorted",
 )
 TOO_NEW = re.compile(rf"\b(?:{'|'.join(YOUNG)})\(|event\.submitter\b")
-# Two prices and a discount of which a part, multiplied as a Number, rounds to a whole number.
+# Two prices. With a discount, a part of it would become a whole number if JavaScript calculated it as a Number.
 BIG_FIRST, BIG_SECOND = 75_103_510_351_081, 14_896_489_648_974
 PAGES = [page for page in sorted(Path("templates").rglob("*.html")) if LOADED.search(page.read_text())]
 

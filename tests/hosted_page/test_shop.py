@@ -1,4 +1,4 @@
-"""The link to the merchant's shop. It is for payers who have no other address to return to."""
+"""The link to the merchant's shop, for payers who have no other address to return to."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""After the end of a sign-in, its cookie is useless in every browser, even if it was copied."""
+"""After a sign-in has ended, its cookie is useless in every browser, even if it was copied."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.session")]
 
 
 def copied(browser: Payer) -> Payer:
-    """Return another browser with a copy of all cookies of `browser`."""
+    """Return another browser that has a copy of all cookies of `browser`."""
     copy = Payer(browser.checkout)
     copy.client = copied_client(browser.client)
     return copy
@@ -38,14 +38,14 @@ def copied_client(client: Client) -> Client:
 def code_for(browser: Payer) -> str:
     """Return the code that was sent to a person who is still signed in.
 
-    It is read from the cookie, because this person's page shows a later step, without the code.
+    The code is read from the cookie, because this person's page shows a later step, without the code.
     """
     shown: str = signing.loads(browser.client.cookies["payer_code"].value, salt="shown-code")
     return shown
 
 
 def is_in(browser: Payer) -> bool:
-    """Return whether this browser is signed in. Its order must not be paid yet."""
+    """Return whether someone is signed in in this browser. The order must not be paid yet."""
     return bool(browser.get("/split").status_code == 200)
 
 
@@ -54,7 +54,7 @@ def grow_older(**by: int) -> None:
 
 
 def delete_texts() -> None:
-    """Delete the texts, so that a number can get another code."""
+    """Delete the texts, so that the numbers can get another code."""
     SmsMessage.objects.all().delete()
 
 
@@ -215,7 +215,7 @@ class TestEndingARememberedBrowser:
 
 
 def seconds_left(page: str) -> int:
-    """Return the number of seconds after which the page signs its payer out."""
+    """Return the number of seconds until the page signs its payer out."""
     return int(page.partition('data-stay="')[2].partition('"')[0])
 
 
@@ -269,14 +269,14 @@ class TestASignIn:
         assert is_in(other) and not is_in(signed_in)
 
     def test_is_invalid_without_its_row(self, signed_in: Payer) -> None:
-        """A cookie signs no one in if its row is missing, for example after a restore of the database."""
+        """If the row of a sign-in is missing, its cookie signs no one in. A restore of the database can cause this."""
         PayerSignIn.objects.all().delete()
         assert not is_in(signed_in)
 
     @pytest.mark.rule("privacy.erase", "privacy.export")
     @pytest.mark.parametrize("is_late", [False, True])
     def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
-        """After a person's erasure, a sign-in is invalid, even if its row was written during the erasure."""
+        """When a person is erased, their sign-ins become invalid, even one whose row was written during the erasure."""
         person = data_subjects.find_person(phone="+447700900123")
         assert len(data_export.export_data(person)["signed_in_since"]) == 1
         Checkout.objects.update(lead=None)

@@ -1,4 +1,4 @@
-"""Days and times on pages, with the abbreviation of their time zone."""
+"""Days and times on pages, with the abbreviation of the time zone."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ SUMMER = datetime(2026, 7, 1, 19, 5, 2, tzinfo=UTC)
 
 
 def billed(checkout: Checkout, **changes: Any) -> None:
-    """Replace the lines of the order's bill by one default line with these changes."""
+    """Replace the lines of the order by one default line with these changes."""
     Bill.objects.filter(pk=checkout.pk).update(lines=[factories.line(**changes)])
 
 

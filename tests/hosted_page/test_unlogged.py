@@ -1,4 +1,4 @@
-"""Which tables PostgreSQL empties after a crash, and which it keeps (rule sign_in.crash)."""
+"""The tables that PostgreSQL empties after a crash, and the tables that it keeps (rule sign_in.crash)."""
 
 import pytest
 from django.db import connection, models

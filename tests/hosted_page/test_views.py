@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def reload_address(answer: Any) -> str:
-    """Return the address that Back and Reload open after a form is sent, or "" if the page sets none."""
+    """Return the address that Back and Reload open after a form was sent, "" if the page sets no such address."""
     found = re.search(r'<meta name="reload" content="([^"]*)">', words(answer))
     return found[1] if found else ""
 
@@ -132,7 +132,7 @@ class TestThePagesGuards:
     ) -> None:
         """The page's policy allows forms to redirect to the origin of the provider's card page.
 
-        Otherwise Chromium would block the redirect.
+        Otherwise, Chromium would block the redirect.
         """
         monkeypatch.setattr(SandboxProvider, "page_origins", ("https://cards.example",))
         first = lea.get()
@@ -183,7 +183,9 @@ class TestThePagesGuards:
 
 
 class TestCapturedDuringTheRequest:
-    """Another process captures the order after a page has read the order, and before it reads the shares."""
+    """Another process captures the order between two queries of a page, which reads the order first and then the
+    shares.
+    """
 
     @pytest.fixture
     def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:

@@ -1,4 +1,4 @@
-"""The bill of a split order as the lead sees it: what she covers, each person's share, and live updates."""
+"""The bill of a split order as the lead sees it: the amount that she covers, each person's share, and live updates."""
 
 import re
 from collections.abc import Callable
@@ -81,7 +81,7 @@ class TestAnExpiredShare:
 
 
 def parts(page: str) -> list[tuple[str, str, str, str]]:
-    """Return the parts of the bar that shows the shares: look, width in per cent, letters and icon."""
+    """Return the parts of the bar: each with its look, its width in per cent, its letters and its icon."""
     found = re.findall(
         r'<svg class="look-(\w+) person-\d+" x="[\d.]+%" width="([\d.]+)%"(.*?)</svg>', page, re.S
     )

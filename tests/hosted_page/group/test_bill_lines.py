@@ -1,4 +1,4 @@
-"""The lines of the bill: the state of each share, and what the lead can do with it."""
+"""The lines of the bill: the state of each share, and what the lead can do with the share."""
 
 import re
 
@@ -31,7 +31,7 @@ def too_busy(*_args: str, **_more: str) -> None:
 
 
 def row(page: str, share: PaymentRequest) -> tuple[str, str]:
-    """Return the `data-seen` value that identifies the state of a share's row, and the text of the row."""
+    """Return the `data-seen` value of a share's row, which identifies the state of the row, and the row's text."""
     found = re.search(
         rf'<li[^>]* id="share-{share.pk}" data-part data-seen="([^"]*)"(.*?)</li>', page, re.DOTALL
     )

@@ -1,4 +1,4 @@
-"""The lead's actions on the bill, and the updates of a bill that is open in a browser."""
+"""The lead's actions on the bill, and the updates of a bill that a browser has open."""
 
 from collections.abc import Callable
 from typing import Any

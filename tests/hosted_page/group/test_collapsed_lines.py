@@ -1,4 +1,4 @@
-"""Collapsed lines on a bill for many people."""
+"""The collapsed lines on a bill for many people."""
 
 from dataclasses import replace
 

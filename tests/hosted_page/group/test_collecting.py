@@ -1,4 +1,6 @@
-"""The pages if the lead gets everyone in first: the lead's choice, the mates' pledges, and who is in."""
+"""The pages of an order that the lead pays only after her mates have pledged: her choice, the pledges, and who is
+in.
+"""
 
 import re
 from datetime import timedelta
@@ -32,7 +34,7 @@ def share(order: Checkout, position: int) -> PaymentRequest:
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """Return the browser of Lea, who gets Finn and one more mate in first."""
+    """Return the browser of Lea, who asks Finn and one more mate to pledge before she pays."""
     made = Payer(unpaid)
     made.sign_in()
     assert "Get everyone in first" in words(made.get("/split"))
@@ -80,12 +82,12 @@ class TestTheLead:
         assert "1 of 2 mates is in" in part and 'hx-swap-oob="true"' in part and "<main" not in part
 
     def test_is_asked_before_a_change_even_if_no_mate_was_in_at_first(self, lead: Payer) -> None:
-        page = words(lead.get())  # while it is open, mates get in and this part does not change
+        page = words(lead.get())  # while this page is open, mates pledge, but this part of it does not change
         assert "No one else is in yet" in page
         assert "the holds on their cards are released" in page and "Yes, change it" in page
 
     def test_has_one_main_button(self, lead: Payer) -> None:
-        state = 'id="status" class="someone-in"'  # css/hosted_page/collect.css makes the link's button a plain one
+        state = 'id="status" class="someone-in"'  # css/hosted_page/collect.css makes the link's button plain
         assert (
             state not in words(lead.get()) and "button-main" not in words(lead.get()).split('id="people"')[1]
         )
@@ -322,7 +324,7 @@ class TestTheGroupLink:
         made.client, made.path = guest.client, f"{guest.path}/3"
         made.pay(mates.AMYS)
         assert "That’s me" in words(Guest(lead.checkout).get())
-        SmsMessage.objects.all().delete()  # otherwise the number has to wait for its next code
+        SmsMessage.objects.all().delete()  # otherwise the number must wait for its next code
         again = Mate(share(lead.checkout, 3))
         again.path = made.path
         assert again.get()["Location"].endswith("taken=3") and again.get("?sign_in=1").status_code == 200

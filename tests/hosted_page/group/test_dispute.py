@@ -1,4 +1,4 @@
-"""The bill, the links and the texts of a split order while a payment is disputed, and afterwards."""
+"""The bill, the links and the texts of a split order during and after a dispute about a payment."""
 
 import re
 from datetime import timedelta
@@ -42,7 +42,7 @@ OFFERS = (
 
 
 def disputed(order: Checkout) -> Dispute:
-    """Dispute the lead's payment and return the dispute."""
+    """Dispute the lead's payment, and return the dispute."""
     return dispute(order.payment)
 
 
@@ -51,7 +51,7 @@ def offered(page: str) -> list[str]:
 
 
 def main(answer: Any) -> str:
-    """Return the HTML of a page from its <main> element on."""
+    """Return the HTML of a page, starting at its <main> element."""
     return words(answer).partition("<main")[2]
 
 
@@ -143,9 +143,9 @@ class TestTheBill:
     def test_of_a_lost_dispute_does_not_say_who_covers_a_share(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
-        """After a lost dispute of the lead's payment, the bill does not say who covers which share.
+        """After a lost dispute about the lead's payment, the bill does not say who covers which share.
 
-        The lead covers nothing, because her bank has returned the whole amount to her card.
+        The lead covers no amount, because her bank has returned the whole payment to her card.
         """
         finn.post("/decline")
         found = disputed(order)

@@ -1,4 +1,4 @@
-"""The pages of a split order after a lost dispute. The payer's bank has returned the payment for good."""
+"""The pages of a split order after a lost dispute. The bank of a payer has then finally returned a payment."""
 
 from datetime import timedelta
 
@@ -22,14 +22,14 @@ pytestmark = [
 
 
 def lose(paid: Checkout | PaymentRequest) -> None:
-    """Dispute the payment of an order or a share, and let the merchant lose the dispute."""
+    """Dispute the payment for an order or a share, and let the merchant lose the dispute."""
     paid.refresh_from_db()
     decide(dispute(paid.payment), is_won=False)
 
 
 @pytest.fixture
 def paid(finn: Mate) -> Mate:
-    """Return Finn's browser. He has paid, and his £20.00 have been reimbursed to Lea's card."""
+    """Return the browser of Finn, who has paid £20.00. The amount is reimbursed to Lea's card."""
     finn.pay()
     assert mates.settled(finn.share) == ShareStatus.REIMBURSED
     return finn
@@ -37,7 +37,7 @@ def paid(finn: Mate) -> Mate:
 
 @pytest.fixture
 def owed(finn: Mate, order: Checkout, settings: Settings) -> Mate:
-    """Return Finn's browser. He has paid, and his £20.00 will be reimbursed to Lea's card in a day."""
+    """Return the browser of Finn, who has paid £20.00. The amount will be reimbursed to Lea's card in a day."""
     settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
     finn.pay()
     mates.pump(order.pk)

@@ -1,4 +1,4 @@
-"""The group link of an order that is split by item: mates choose units, and take them."""
+"""The group link of an order that is split by item. Mates choose units and take them."""
 
 import re
 

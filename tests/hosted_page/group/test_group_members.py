@@ -1,4 +1,4 @@
-"""The people and shares of a bill, as they are shown to anyone who has the group link."""
+"""The people and shares of a bill, as anyone with the group link sees them."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The notices of the group page, and what a mate reads after a pledge has ended."""
+"""The notices on the group page, and what a mate sees after a pledge has ended."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ LIVE = {"HX-Request": "true"}
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """Return the browser of Lea, who gets Finn (£20.00) and one more mate (£30.00) in first."""
+    """Return the browser of Lea, who asks Finn (£20.00) and one more mate (£30.00) to pledge before she pays."""
     made = Payer(unpaid)
     made.sign_in()
     split(made, **SPLIT)
@@ -35,7 +35,7 @@ def split(lead: Payer, **fields: Any) -> None:
 
 @pytest.fixture
 def finn(lead: Payer) -> Guest:
-    """Return the browser of Finn, who came through the group link and has pledged."""
+    """Return the browser of Finn, who used the group link and has pledged."""
     made = Guest(lead.checkout)
     made.take(2)
     made.pay(2)

@@ -61,7 +61,7 @@ def ade(order: Checkout) -> Guest:
 
 @pytest.fixture
 def nameless(order: Checkout) -> int:
-    """Remove the name of share 3 and return its position."""
+    """Remove the name from share 3, and return its position."""
     PaymentRequest.objects.filter(position=3).update(name="")
     return 3
 
@@ -340,7 +340,7 @@ class TestTheQrCode:
 
 @pytest.mark.rule("group.link")
 def test_a_get_request_never_takes_or_declines_a_share(zoe: Guest) -> None:
-    """A GET request must not take or decline a share, because chat apps open each link in a message."""
+    """A GET request must not take or decline a share, because chat apps open every link in a message."""
     for step in ("/take", "/2/decline", "/2/release", "/2/reconsider", "/2/phone"):
         assert zoe.get(step).status_code == 405, step
     assert {row.status for row in PaymentRequest.objects.all()} == {"open"}

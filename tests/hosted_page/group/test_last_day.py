@@ -20,7 +20,7 @@ FINNS, AMYS = "+447700900456", "+447700900457"
 
 @pytest.fixture
 def order_with_texts(lead: Payer, order: Checkout, network: Network) -> Checkout:
-    """Return an order for which Finn and Amy were asked to pay by text, more than a day ago."""
+    """Return an order of which Finn and Amy got their pay links by text more than a day ago."""
     for position, phone in ((2, FINN), (3, "07700 900457")):
         share = order.payment_requests.get(position=position)
         lead.post("/text-share", share=str(share.pk), phone=phone)
@@ -35,7 +35,7 @@ def ends_in(**left: int) -> None:
 
 
 def offer_text(page: str) -> str:
-    """Return the text of the offer to remind the mates, or "" if the page has none."""
+    """Return the text of the offer to remind the mates, "" if the page has no such offer."""
     return text(page.partition('class="last-day"')[2].partition("</section>")[0])
 
 

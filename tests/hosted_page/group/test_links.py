@@ -1,4 +1,4 @@
-"""The mates' links on the lead's page: the state of each share, and who may see a link."""
+"""The mates' links on the lead's page: the state of each share, and the people who can see its link."""
 
 import pytest
 from django.utils import timezone

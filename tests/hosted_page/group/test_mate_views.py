@@ -1,4 +1,4 @@
-"""A mate who declines a share at the group link, and changes their mind."""
+"""A mate declines a share at the group link, and then reopens it."""
 
 import pytest
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """Return the browser of Lea, who gets Finn (£20.00) and one more mate (£30.00) in first."""
+    """Return the browser of Lea, who asks Finn (£20.00) and one more mate (£30.00) to pledge before she pays."""
     made = Payer(unpaid)
     made.sign_in()
     split(made, **SPLIT)
@@ -27,7 +27,7 @@ def lead(unpaid: Checkout) -> Payer:
 class TestAMateWhoSaidNo:
     @pytest.fixture
     def no(self, lead: Payer) -> Guest:
-        """Return the browser of Finn, who took a share at the group link and said no."""
+        """Return the browser of Finn, who took a share at the group link and then declined it."""
         made = Guest(lead.checkout)
         made.take(2)
         page = plain(words(made.client.post(f"{made.path}/2/decline", follow=True)))
@@ -87,7 +87,7 @@ class TestAMateWhoSaidNo:
 def test_the_person_with_the_shares_number_can_change_their_mind(lead: Payer) -> None:
     lead.checkout.payment_requests.filter(position=2).update(phone="+447700900456")
     finn = Guest(lead.checkout)
-    SmsMessage.objects.all().delete()  # otherwise the number has to wait for its next code
+    SmsMessage.objects.all().delete()  # otherwise the number must wait for its next code
     finn.sign_in(2, "07700 900456")
     page = words(finn.client.post(f"{finn.path}/2/decline", follow=True))
     assert "You said no" in page and "I’ve changed my mind" in page

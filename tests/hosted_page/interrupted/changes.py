@@ -1,4 +1,4 @@
-"""Changes of an order or a share that happen while a payer has a page open."""
+"""Changes to an order or a share while a payer has a page open."""
 
 from collections.abc import Callable
 

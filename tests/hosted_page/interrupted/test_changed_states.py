@@ -1,4 +1,4 @@
-"""The state changes while a page is open. The next click or update shows the page of the current state."""
+"""An order or a share changes while a page is open. The next click or update must show the page for the new state."""
 
 import pytest
 
@@ -18,8 +18,8 @@ NO_MORE, NEWER, NOTHING = "Lea is no longer asking for this", "There is a newer 
 SPLIT, PAYING = "Who’s in on this?", "Paying your share"
 REFUNDED = "This order was refunded"
 BACK, SHARE_BACK = "£90.00 goes back to your card", "£20.00 goes back to your card"
-# The heading of the page that follows a form. ORDER, SHARE and AT_GROUP_LINK are for the three kinds of link. Each
-# maps a change to the headings by step: the form of this step is sent after the change.
+# The heading of the next page if a form is sent after a change. There is one table per kind of link: ORDER,
+# SHARE and AT_GROUP_LINK. Each maps a change, and then the step whose form is sent, to the heading.
 ORDER = {
     "cancelled": {"phone": CANCELLED, "code": CANCELLED, "split": CANCELLED, "card": CANCELLED},
     "expired": {"phone": EXPIRED, "code": EXPIRED, "split": EXPIRED, "card": EXPIRED, "question": HELD},
@@ -68,7 +68,7 @@ AT_GROUP_LINK = {
 }
 SAID = {"order": ORDER, "share": SHARE, "group": AT_GROUP_LINK}
 CASES = [(link, change, step) for link, table in SAID.items() for change in table for step in table[change]]
-# Maps each change to the notice at the top of the group page.
+# For each change, the notice at the top of the group page.
 NOTICES = {
     "cancelled": ("Lea is no longer asking for this", "You have not been charged."),
     "declined": ("Lea is no longer asking for this", "You have not been charged."),

@@ -1,4 +1,7 @@
-"""A sign-in ends while a page is open. The next form says so, no card is charged, and the person can go on."""
+"""A sign-in ends while a page is open.
+
+After the next form, the page says so, no card is charged, and the person can continue.
+"""
 
 import time
 from collections.abc import Callable
@@ -28,7 +31,8 @@ NOT_SAVED = "This was not saved. Your order has not changed."
 NOT_CHARGED = "You have not been charged."
 SAVED = "You have not been charged, and your split is saved."
 CODE_ENDED = "That code no longer works. Ask for a new one."
-# The words of the page that follows when the form of a step is sent. The inner key says how the sign-in has ended.
+# The text on the next page if the form of a step is sent after the sign-in has ended. The outer key is the
+# step. The inner key says how the sign-in has ended.
 SAID = {
     "code": {NEW: CODE_ENDED},
     "split": {IDLE: SAVED, HOUR: NOT_SAVED, OUT: NOT_SAVED, NEW: NOT_SAVED},
@@ -36,7 +40,7 @@ SAID = {
     "paid": dict.fromkeys((IDLE, HOUR, OUT, NEW), NOT_SAVED),
     "refunded": dict.fromkeys((IDLE, HOUR, OUT, NEW), "Sign in to see your receipt"),
 }
-# At the group link, a browser that is signed out or has no cookies sees the group page, which offers the sign-in.
+# At the group link, a browser without cookies or a sign-in sees the group page, which offers to sign in.
 GROUP_PAGE = {("group", step, how) for step in ("paid", "refunded") for how in (HOUR, OUT, NEW)}
 GROUP_PAGE |= {("group", step, NEW) for step in SAID}
 CASES = [(link, step, how) for link, step in PLACES for how in SAID.get(step, {})]
@@ -83,7 +87,7 @@ def test_the_person_signs_in_again_and_goes_on(
     unpaid: Checkout, end: End, link: str, step: str, how: str
 ) -> None:
     page = bring(link, step, unpaid)
-    SmsMessage.objects.all().delete()  # otherwise the number would have to wait before it gets another code
+    SmsMessage.objects.all().delete()  # otherwise the number must wait for its next code
     end(page, how)
     if step in ("paid", "refunded"):
         page.query += f"{'&' if page.query else '?'}sign_in=1"

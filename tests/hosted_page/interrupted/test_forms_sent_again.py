@@ -1,4 +1,4 @@
-"""A form is sent again: after Back, or in a second tab. No one pays twice, and the page shows the current step."""
+"""A form is sent twice, after Back or from a second tab. No one pays twice, and the page shows the current step."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_each_earlier_form_leads_to_the_current_step(unpaid: Checkout, link: str
     before, codes = payments(unpaid), SignInCode.objects.count()
     for name in earlier_steps(link, step):
         if (name, step) in (("phone", "code"), ("card", "question")):
-            continue  # the service sends a new code, or the bank asks for a new confirmation
+            continue  # these forms can be sent twice: the service sends a new code, or the bank asks again
         expected = heading(reload(page))
         assert heading(STEPS[name].send(page)) == expected, name
     assert (payments(unpaid), SignInCode.objects.count()) == (before, codes)

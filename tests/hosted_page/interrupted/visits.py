@@ -1,4 +1,4 @@
-"""A payer's browser at an order, a pay link or the group link, brought to any step of the payment."""
+"""The browser of a payer who visits an order, a pay link or the group link. It can go to any step of the payment."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ LINKS = ("order", "share", "group")
 
 @dataclass
 class Visit:
-    """A browser at a link. `bank` is the address of the provider's page that the browser has open."""
+    """A browser at a link. `bank` is the address of the provider's page that is open in the browser."""
 
     checkout: Checkout
     path: str
@@ -44,12 +44,15 @@ class Visit:
         return self.client.post(self.address(step), fields, follow=True)
 
     def second_tab(self) -> "Visit":
-        """Return another tab of the same browser. It has the same page open."""
+        """Return another tab of the same browser, which has the same page open."""
         return Visit(**vars(self))
 
 
 def visit(link: str, checkout: Checkout) -> Visit:
-    """Open an order, or share 2 of an order that Lea has split, paid and captured, and return the browser."""
+    """Open a link, and return the browser.
+
+    The link is to an order, or to share 2 of an order that Lea has split and paid and that is captured.
+    """
     if link == "order":
         return Visit(checkout, "/pay", f"?id={checkout.pk}")
     Payer(checkout).pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
@@ -79,7 +82,7 @@ def send_split(page: Visit) -> Any:
 
 
 def open_card(page: Visit) -> None:
-    """Go from the code, or from the split of an order, to the card page."""
+    """Go to the card page from the code step or, for an order, from the split step."""
     (send_split if page.query else send_code)(page)
     page.bank = page.get("/card")["Location"]
 
@@ -99,7 +102,7 @@ def answer_question(page: Visit) -> Any:
 
 
 def capture(page: Visit) -> None:
-    """Let the shop capture the order. At the page of a share, reimburse this share to the lead."""
+    """Let the shop capture the order. If the page is of a share, reimburse this share to the lead."""
     if page.query:
         captures.capture(page.checkout.merchant, page.checkout.pk, cause=CAUSE)
     else:
@@ -121,7 +124,10 @@ def reload(page: Visit) -> Any:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the payment. `arrive` goes there from the previous step, `send` sends the form on its page."""
+    """A step of the payment.
+
+    `arrive` goes from the previous step to this one, and `send` sends the form on its page.
+    """
 
     arrive: Callable[[Visit], object]
     send: Callable[[Visit], Any]
@@ -137,12 +143,12 @@ STEPS = {
     "paid": Step(capture, send_receipt),
     "refunded": Step(refund, reload),
 }
-# Only the lead, at the order, has a step for the split. A mate goes from the code to the card.
+# Only the lead, at the order, has a split step. A mate goes from the code directly to the card.
 PLACES = [(link, step) for link in LINKS for step in STEPS if link == "order" or step != "split"]
 
 
 def bring(link: str, step: str, checkout: Checkout) -> Visit:
-    """Return a browser that has gone through all steps up to this one."""
+    """Return a browser that has gone through all steps before this one, and is now at this step."""
     page = visit(link, checkout)
     for name, found in STEPS.items():
         if (link, name) in PLACES:
@@ -153,7 +159,7 @@ def bring(link: str, step: str, checkout: Checkout) -> Visit:
 
 
 def heading(answer: Any) -> str:
-    """Return the heading of a whole page. Fail if the answer is an error, or is not exactly one page."""
+    """Return the heading of a complete page. Fail if the response is an error, or is not exactly one page."""
     page = words(answer)
     assert answer.status_code < 500, page
     assert page.count("<main") == 1 and page.count("<html") == 1, page[:300]
@@ -162,7 +168,7 @@ def heading(answer: Any) -> str:
 
 
 def is_part_or_reload(answer: Any) -> bool:
-    """Return whether an answer to htmx has a part of a page, has no content, or makes the page reload."""
+    """Return whether a response to htmx is a part of a page, is empty, or makes the page reload."""
     page = words(answer)
     leads = {"HX-Refresh", "HX-Redirect"} & set(answer.headers)
     return answer.status_code in (200, 204) and (
@@ -171,5 +177,5 @@ def is_part_or_reload(answer: Any) -> bool:
 
 
 def payments(checkout: Checkout) -> int:
-    """Count the payments of the lead and of mates for which a card was accepted, or still can be."""
+    """Count the payments by the lead and the mates whose card was accepted, or can still be accepted."""
     return Payment.objects.filter(checkout_uuid=checkout.pk, card_last4__gt="", decline_reason="").count()

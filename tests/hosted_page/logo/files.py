@@ -1,4 +1,4 @@
-"""Test files for uploads of logos."""
+"""Files that the tests upload as logos."""
 
 import io
 import os
@@ -19,7 +19,7 @@ def written(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
 
 
 def disc(colour: str, size: Size = (200, 200)) -> Image.Image:
-    """Return a disc of a colour on a transparent background."""
+    """Return a disc of this colour on a transparent background."""
     picture = Image.new("RGBA", size, CLEAR)
     ImageDraw.Draw(picture).ellipse((0, 0, size[0] - 1, size[1] - 1), fill=colour)
     return picture
@@ -38,7 +38,7 @@ def word(words: str, colour: str) -> bytes:
 
 
 def noise(size: Size) -> Image.Image:
-    """Return a picture of random pixels, which can hardly be compressed."""
+    """Return a picture of random pixels, which hardly become smaller when compressed."""
     return Image.frombytes("RGB", size, os.urandom(size[0] * size[1] * 3))
 
 
@@ -52,7 +52,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def claiming(wide: int, high: int) -> bytes:
-    """Return a small PNG file whose header claims this width and height."""
+    """Return a small PNG file whose header states this width and height."""
     header = struct.pack(">IIBBBBB", wide, high, 8, 6, 0, 0, 0)
     rows = zlib.compress(b"\0" * (4 * 64 + 1) * 64)
     parts = (chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b""))
@@ -60,7 +60,10 @@ def claiming(wide: int, high: int) -> bytes:
 
 
 def with_text(unpacked: int, pieces: int = 1) -> bytes:
-    """Return a logo that also contains `pieces` compressed texts. Each has `unpacked` bytes when unpacked."""
+    """Return a logo that also contains `pieces` compressed texts of `unpacked` bytes each.
+
+    The size is before compression.
+    """
     words = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"a" * unpacked))
     whole = logo()
     at = whole.index(b"IDAT") - 4
@@ -68,7 +71,7 @@ def with_text(unpacked: int, pieces: int = 1) -> bytes:
 
 
 def grey(shade: int) -> bytes:
-    """Return a PNG that is filled with one shade of 16-bit grey."""
+    """Return a PNG in which every pixel has the same shade of 16-bit grey."""
     return written(Image.new("I;16", (64, 64), shade))
 
 

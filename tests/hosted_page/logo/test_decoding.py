@@ -1,4 +1,4 @@
-"""The decoding of uploaded logos: which files are accepted, and which are refused before decoding."""
+"""How uploaded logos are decoded: which files are accepted, and which are refused before they are decoded."""
 
 import io
 from typing import Any
@@ -24,7 +24,7 @@ def refused(content: bytes) -> str:
 
 
 def turned() -> bytes:
-    """Return a JPEG whose Exif data says that it is rotated by 90 degrees, and names the camera's maker."""
+    """Return a JPEG whose Exif data contains a rotation by 90 degrees, and the maker of the camera."""
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "Lea's phone"
     return files.written(Image.new("RGB", (200, 100), "red"), "JPEG", exif=exif)

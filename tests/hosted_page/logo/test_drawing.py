@@ -1,4 +1,4 @@
-"""The images that are made from a logo: for the merchant's name on pages, and for previews in chat apps."""
+"""The images that the service draws from a logo: for the merchant's name on pages, and for previews in chat apps."""
 
 import pytest
 from PIL import Image

@@ -19,7 +19,7 @@ from tests.hosted_page.browsers import Payer
 from tests.hosted_page.group.test_group_page import Guest
 from tests.hosted_page.logo import files
 
-# Values that are missing in a card page's session if the page was opened before an upgrade.
+# Values that the session of a card page does not have if the page was opened before an upgrade.
 NEW = ("logo", "shop_url")
 pytestmark = pytest.mark.django_db
 

@@ -35,7 +35,10 @@ def shop(acme: Merchant) -> Merchant:
 
 @pytest.fixture
 def lea(shop: Merchant, unpaid: Checkout) -> Payer:
-    """Return Lea's browser. Finn has a share of £20.00. Lea has paid, and the merchant has captured."""
+    """Return the browser of Lea, who has split the order with Finn (£20.00) and paid.
+
+    The merchant has captured the order.
+    """
     payer = Payer(Checkout.objects.get(pk=unpaid.pk))
     payer.sign_in()
     fields = {"split": "own", "name": ["Finn"], "amount": ["20"], "your_name": "Lea"}
@@ -53,13 +56,13 @@ def finn(lea: Payer) -> Mate:
 
 
 def event_data() -> list[dict[str, Any]]:
-    """Return the data of each event about an opt-in, oldest first."""
+    """Return the data of each opt-in event, oldest first."""
     events = Event.objects.filter(type="marketing.opted_in").order_by("pk")
     return [json.loads(decrypt_if_personal(event.type, bytes(event.body)))["data"] for event in events]
 
 
 class TestALink:
-    """The link to the checkbox for marketing. The merchant puts it into its emails or its app."""
+    """The link to the marketing checkbox, which the merchant uses in emails or in an app."""
 
     def link(self, api: Api, lea: Payer, query: str = "?placement=email_link") -> Any:
         return api.get(f"checkouts/{lea.checkout.pk}/opt-in-link{query}").json()

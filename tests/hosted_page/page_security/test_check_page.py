@@ -1,4 +1,4 @@
-"""The payment pages that the daily check opens. They belong to no order."""
+"""The payment pages that the daily check opens. They show no real order."""
 
 from collections.abc import Callable
 

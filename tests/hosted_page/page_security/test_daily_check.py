@@ -28,7 +28,7 @@ HTML, SCRIPT = "text/html", "text/javascript"
 class Network:
     """The network between the service and the daily check, which acts like a browser.
 
-    `change` is called with each response whose content type starts with `kind`, and can alter it.
+    If a content type starts with `kind`, the response is passed to `change`, which can alter it.
     """
 
     def __init__(self) -> None:

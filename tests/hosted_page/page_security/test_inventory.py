@@ -1,4 +1,4 @@
-"""The inventory lists exactly the scripts that the payment pages load."""
+"""The script inventory lists exactly the scripts that the payment pages load."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ Rendered = dict[str, list[str]]
 
 
 def named_in(environment: Environment, name: str) -> Iterator[str]:
-    """Yield all scripts that a template, its parents and the templates that it includes can load."""
+    """Yield all scripts that can be loaded by a template, by its parents and by the templates that it includes."""
     assert environment.loader
     text = environment.loader.get_source(environment, name)[0]
     tree = environment.parse(text)
@@ -103,7 +103,7 @@ def test_documentation_shows_the_table() -> None:
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
-    """Return a dict that collects the HTML of all rendered pages, keyed by template name."""
+    """Return a dict that collects the HTML of every rendered page by the name of its template."""
     pages: Rendered = defaultdict(list)
     render = Template.render
 
@@ -117,7 +117,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
 
 
 def names_of(page: str) -> set[str]:
-    """Return the names that a page's scripts have in the inventory. Fail if the page has any other code."""
+    """Return the inventory's names for the scripts of a page. Fail if the page contains any other code."""
     content = page_content.read_content(page)
     assert content.other == []
     names = set()
@@ -171,7 +171,7 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     known = Payer(factories.checkout(merchant, customer={"phone": "+447700900999"}))
     known.get()
     known.post("/prefilled")
-    # Another browser must wait before it can request a code. This request renders the page that says so.
+    # This browser must wait before it can request a code, so the request renders the page that says this.
     Payer(known.checkout).post("/prefilled")
     Client().get(
         f"/pay/{stopped_numbers.stop_link(outbox.number_digest('+447700900456')).partition('/pay/')[2]}"

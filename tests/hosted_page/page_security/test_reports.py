@@ -1,4 +1,4 @@
-"""The service counts the reports that browsers send if a page violates its policy. Some reports are false."""
+"""Browsers report pages that violate their policy, and the service counts the reports. Some reports are false."""
 
 import json
 import logging
@@ -140,7 +140,7 @@ class TestBounds:
         assert CspReport.objects.get(blocked="other").count == 8
 
     def test_invented_hosts_do_not_displace_real_hosts(self) -> None:
-        """A host that is reported again and again keeps its row, even if many invented hosts are reported."""
+        """A host that is reported many times keeps its row, even if many invented hosts are reported."""
         real = reports.Violation("card form", "script-src", "evil.example")
         for first in range(0, 3 * reports.MAX_ROWS, reports.MAX_ROWS):
             invented = range(first, first + reports.MAX_ROWS)

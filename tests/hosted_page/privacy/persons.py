@@ -1,4 +1,4 @@
-"""Helpers for the tests of personal data: Lea's data, and the operators' commands about it."""
+"""Helpers for the tests of personal data: Lea's data, and the operators' commands for it."""
 
 from io import StringIO
 

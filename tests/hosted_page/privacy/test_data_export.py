@@ -1,4 +1,4 @@
-"""A data export contains only the person's own data, and for a merchant only what the merchant may see."""
+"""A person's export contains only their own data, and a merchant's export only what the merchant may see."""
 
 import json
 from typing import Any
@@ -35,8 +35,8 @@ class TestExport:
     def test_contains_no_other_persons_card(self, unpaid: Checkout, lea: Customer) -> None:
         """The export of Lea's data contains only the cards with which she paid.
 
-        The card of a previous lead was declined, and Lea became the lead. Another person paid a share that
-        was sent to Lea's number. The export leaves out these two cards.
+        It leaves out two cards. One was declined for a previous lead, before Lea became the lead. With the
+        other one, another person paid a share that was sent to Lea's number.
         """
         give_card(unpaid, CustomerFactory.create(), "4000000000000002")
         give_card(unpaid, lea, "4000000000009995")

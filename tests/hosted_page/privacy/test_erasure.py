@@ -1,4 +1,4 @@
-"""Erasure: a person's data is erased, and the records of payments stay."""
+"""Erasure: a person's data is erased, and the payment records are kept."""
 
 import fcntl
 import json
@@ -336,10 +336,10 @@ class TestDataSentByMerchants:
 
     @pytest.mark.rule("privacy.export")
     def test_is_exported_only_for_its_person(self, acme: Merchant, lea: Customer) -> None:
-        """The export of Lea's data contains what merchants sent about her, but nothing about other people.
+        """The export of Lea's data contains what merchants sent about her, and no data about other people.
 
-        Lea is the lead of two orders. With the first, the merchant sent Mia's number and name. With the
-        second, it sent only a name.
+        Lea is the lead of two orders. The merchant sent Mia's number and name with the first order, and only
+        a name with the second.
         """
         mias, hers = (
             self.order_with(acme, phone="+447700900999", name="Mia"),

@@ -1,7 +1,6 @@
 """Retention: people are erased 25 months after their last order.
 
-The last 4 digits and the fingerprint of an erased person's cards are erased thirteen months after the last
-payment.
+The last 4 digits and the fingerprint of their cards are erased thirteen months after the last payment.
 """
 
 from collections.abc import Callable
@@ -26,7 +25,7 @@ OLD, DISPUTED = timedelta(days=761), timedelta(days=401)
 
 
 def let_pass(time: timedelta) -> None:
-    """Make all rows older by `time`. The ids still contain the real time of creation.
+    """Move the times of all rows back by `time`. The ids still contain the real time of creation.
 
     The triggers are disabled during the update, because they forbid changes to opt-ins.
     """
@@ -46,7 +45,7 @@ def let_pass(time: timedelta) -> None:
 
 @pytest.fixture
 def _ids_tell_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a query for old ids find all rows. Otherwise it finds no row, because the test's ids are new."""
+    """Let a query for old ids find all rows. The test's ids are new, so it would otherwise find no row."""
     monkeypatch.setattr(clock, "first_id", lambda at: UUID(int=2**128 - 1))
 
 

@@ -27,7 +27,7 @@ def lea(unpaid: Checkout, language: str) -> Payer:
 def shows(language: str) -> Callable[..., bool]:
     """Return a function that checks whether a page contains a sentence in this language.
 
-    The sentence's placeholders can have any values.
+    The placeholders of the sentence can have any values.
     """
 
     def shows_sentence(page: Any, sentence: str, plural: str = "", count: int = 1) -> bool:

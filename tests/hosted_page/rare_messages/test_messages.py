@@ -1,4 +1,4 @@
-"""Rare messages to payers: each is shown in the right place, in each language."""
+"""Rare messages to payers. Each is shown in the right place and in each language."""
 
 import re
 from collections.abc import Callable

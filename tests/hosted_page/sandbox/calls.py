@@ -1,4 +1,4 @@
-"""Sends calls to the sandbox helpers."""
+"""Calls to the sandbox helpers."""
 
 from typing import Any
 

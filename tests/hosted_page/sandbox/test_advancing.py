@@ -39,7 +39,7 @@ def seconds_between(end: str, start: str) -> float:
 
 
 def story(checkout: Checkout) -> list[tuple[datetime, str]]:
-    """Return the time and a label of each recorded change, call, operation and share, sorted by time."""
+    """Return the time and a label for each recorded change, call, operation and share, sorted by time."""
     events = [(row.created_at, f"{row.origin} to {row.to}") for row in checkout.changes.all()]
     events += [(row.created_at, f"{row.method} {row.path}") for row in ApiCall.objects.all()]
     events += [(row.created_at, row.kind) for row in Operation.objects.all()]

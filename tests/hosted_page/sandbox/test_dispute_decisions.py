@@ -21,7 +21,7 @@ REVIEW = "Your bank is reviewing your payment of £90.00."
 
 @pytest.fixture
 def payer(unpaid: Checkout) -> Payer:
-    """Return the browser of a lead who has paid with a card whose payment will be disputed."""
+    """Return the browser of a lead who has paid with a test card that leads to a dispute."""
     paid = Payer(unpaid)
     paid.pay(DISPUTED, split="own", name=["Finn"], amount=["20"], your_name="Lea")
     return paid
@@ -29,7 +29,7 @@ def payer(unpaid: Checkout) -> Payer:
 
 @pytest.fixture
 def contested(api: Api, payer: Payer, unpaid: Checkout) -> Checkout:
-    """Return the captured order while the customer's dispute is open."""
+    """Return a captured order with an open dispute by the customer."""
     api.post(f"checkouts/{unpaid.pk}/capture")
     assert post(api, unpaid, "advance", {"seconds": 5}).json()["data"]["disputes"][0]["status"] == "open"
     return unpaid

@@ -1,4 +1,4 @@
-"""The sandbox helpers `split` and `pledge-share`, which get everyone in before the lead pays."""
+"""The sandbox helpers `split` and `pledge-share`, with which mates pledge before the lead pays."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """The SMS budgets of a merchant, of all merchants and of a number range, and the limit per IP address.
 
-Texts do not count once their order or share is paid.
+When its order or share is paid, a text no longer counts.
 """
 
 import threading
@@ -223,7 +223,8 @@ def test_ten_simultaneous_texts_stay_within_the_limit(
     save, together = SmsMessage.save, threading.Barrier(10)
 
     def lock_slowly(row: SmsMessage, **how: Any) -> None:
-        # Without a lock, the other threads would count the texts during this pause, and miss this one.
+        # Without a lock, the other threads would count the texts during this pause, and their counts would
+        # not include this text.
         time.sleep(0.02)
         save(row, **how)
 

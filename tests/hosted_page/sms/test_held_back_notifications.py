@@ -1,6 +1,6 @@
-"""Texts to leads that are held back during a refund or a dispute.
+"""Texts to leads that are delayed by a refund or a dispute.
 
-They are sent after the refund has failed, or the dispute is won.
+They are sent after the refund has failed, or after the dispute is won.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Texts with a share's link, after the lead has asked the mate again. The share then has a new link."""
+"""Texts with the old link of a share. The lead has asked the mate again since, so the share has a new link."""
 
 import pytest
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.bends", "sms.invita
 def claimed_text(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
     """Return the first text to Finn, which a worker has claimed but not sent yet.
 
-    After the claim, Finn has declined, and Lea has asked him again.
+    After the claim, Finn declined, and Lea asked him again.
     """
     ask(lead, finn.share)
     text = sending.claim()

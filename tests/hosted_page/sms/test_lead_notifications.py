@@ -30,7 +30,7 @@ LEAS = "+447700900123"
 
 
 def texts(network: Network) -> list[str]:
-    """Queue and send the due texts; return all texts that the lead has received so far."""
+    """Queue and send the due texts. Return all texts that the lead has received so far."""
     tasks.tell_leads()
     send_all()
     return [text for phone, text in network.sent.values() if phone == LEAS]
@@ -112,7 +112,7 @@ class TestAllHavePaid:
     def test_is_not_sent_if_the_lead_keeps_the_last_share(
         self, finn: Mate, lead: Payer, order: Checkout, network: Network
     ) -> None:
-        """The lead gets no text "Your mates have paid" if she herself covers the last unpaid share.
+        """If the lead herself covers the last unpaid share, she gets no text "Your mates have paid".
 
         She sees the change on the page.
         """
@@ -203,7 +203,8 @@ class TestNothingIsSent:
             return find_words(row, checkout, shares)
 
         def lock_slowly(row: SmsMessage, **how: Any) -> None:
-            # Without a lock, the other worker would count the texts during this pause, and miss this one.
+            # Without a lock, the other worker would count the texts during this pause, and its count would
+            # not include this text.
             time.sleep(0.2)
             save(row, **how)
 
@@ -242,7 +243,7 @@ class TestNothingIsSent:
 class TestTheLanguage:
     @pytest.fixture
     def lead(self, unpaid: Checkout) -> Payer:
-        """Return the browser of a lead who has paid on the page in French."""
+        """Return the browser of a lead who has paid on a page in French."""
         payer = Payer(unpaid)
         payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "fr"
         payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")

@@ -1,6 +1,6 @@
 """Texts contain only GSM-7 characters, in every language of the page.
 
-A text of GSM-7 characters can have 160 characters. With a single other character, it can have only 70.
+A text of only GSM-7 characters can be 160 characters long. With any other character, it can be only 70.
 """
 
 import re

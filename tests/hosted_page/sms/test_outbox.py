@@ -24,7 +24,7 @@ FINN, FINN_SENT = "07700 900456", "+447700900456"
 
 
 class Network:
-    """A test double of the SMS network. It stores the last message for each key, and can be made to fail."""
+    """A test double of the SMS network. It stores the last message for each key, and a test can make it fail."""
 
     shows_codes = True
 
@@ -43,7 +43,7 @@ class Network:
 
 @pytest.fixture
 def lea(unpaid: Checkout) -> Payer:
-    """Return Lea's browser. She splits £90.00 with Finn and Amy, and the merchant has captured."""
+    """Return the browser of Lea, who splits £90.00 with Finn and Amy. The merchant has captured the order."""
     payer = Payer(unpaid)
     payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea 4 u.to/x")
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)

@@ -1,4 +1,4 @@
-"""The effects of Twilio's status callbacks, which are signed as Twilio's reference says.
+"""The effects of Twilio's status callbacks, which are signed as Twilio's reference describes.
 
 A callback with a wrong signature does not change any message.
 """
@@ -49,9 +49,9 @@ def message(acme: Merchant) -> SmsMessage:
 
 
 def signature(address: str, fields: Mapping[str, str], key: str = KEY) -> str:
-    """Return the signature that Twilio's reference defines.
+    """Return the signature as Twilio's reference defines it.
 
-    The signed text is the address, followed by the name and value of each field, sorted by name.
+    The signed text is the address, followed by the name and the value of each field, sorted by name.
     """
     signed = address + "".join(name + fields[name] for name in sorted(fields))
     return base64.b64encode(hmac.new(key.encode(), signed.encode(), hashlib.sha1).digest()).decode()
@@ -73,7 +73,7 @@ def form_with(status: str, **more: str) -> dict[str, str]:
 
 
 def call(message: SmsMessage, fields: dict[str, str], signed: str | None = None) -> Any:
-    """Send a callback to the service as Twilio does, without a cookie or a sign-in."""
+    """Send a callback to the service as Twilio does, without a cookie and without a sign-in."""
     path = f"/sms/twilio/{message.pk}"
     headers = {"X-Twilio-Signature": signature(BASE + path, fields) if signed is None else signed}
     return Client(enforce_csrf_checks=True).post(path, urlencode(fields), FORM, headers=headers)

@@ -1,4 +1,4 @@
-"""Sending of texts, from the request to the carrier."""
+"""How texts are sent, from the request to the carrier."""
 
 import threading
 from collections import Counter
@@ -99,7 +99,7 @@ class TestACode:
     def test_that_expires_first_is_sent_first(
         self, unpaid: Checkout, acme: Merchant, carrier: Network
     ) -> None:
-        """The text that expires first is sent first, so that a code does not wait behind a reminder."""
+        """The text that expires first is sent first, so that a code does not have to wait for a reminder."""
         for checkout, phone in ((unpaid, PHONE), (factories.checkout(acme), "07700 900456")):
             Payer(checkout).post("/phone", phone=phone)
         SmsMessage.objects.filter(checkout_uuid=unpaid.pk).update(ends_at=timezone.now() + timedelta(days=1))
@@ -231,7 +231,7 @@ class TestAStop:
 
 
 class TestAStrangersNumber:
-    """A stranger's number is entered at a paid split order, where only the lead may get a code."""
+    """Someone enters a stranger's number at a split order that is paid. Only the lead may get a code there."""
 
     @pytest.fixture
     def order(self, unpaid: Checkout) -> Checkout:
@@ -365,7 +365,7 @@ class TestASilentCarrier:
         payers = [Payer(factories.checkout(acme)) for _ in range(self.PEOPLE)]
         for number, payer in enumerate(payers):
             assert payer.post("/phone", phone=f"07700 9001{number:02}").status_code == 303
-            # This is the task of a worker. It must return without waiting for the carrier.
+            # Workers run this task. It must return without waiting for the carrier.
             tasks.send_sms_messages()
         polling.until(lambda: len(silent.given) == 4, within=10, what="the senders at the carrier")
         assert SmsMessage.objects.filter(claimed_at=None).count() == self.PEOPLE - 4, "no more wait for it"

@@ -1,4 +1,4 @@
-"""The link in invitations and reminders that stops further texts."""
+"""The link in invitations and reminders with which a person stops further texts."""
 
 import re
 from urllib.parse import urlsplit

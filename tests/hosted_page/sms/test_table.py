@@ -1,4 +1,4 @@
-"""The cost of sending texts: no full scan of the table, and no new index entry when a text is claimed."""
+"""The cost of sending texts: no scan of the whole table, and no new index entry when a text is claimed."""
 
 import pytest
 from django.db import connection
@@ -47,7 +47,7 @@ class TestTheTable:
 
 
 def updated_within_a_page() -> int:
-    """Return how many message rows this transaction updated without a new index entry."""
+    """Return how many message rows this transaction has updated without adding an index entry."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = %s", [TABLE])
         (count,) = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""The people at an order's pages: the lead, the mates of a split order, and persons with only a link."""
+"""The people who visit an order's pages: the lead, the mates of a split order, and people who have only a link."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,14 +22,14 @@ SPLIT: dict[str, Any] = {
     "amount": ["20", "10", "10", "10", "10"],
     "your_name": "Lea",
 }
-# Maps each viewer to the position of the share on the viewer's page.
+# For each viewer, the position of the share on the viewer's page.
 POSITIONS = {V.PAID: 2, V.PAY_LINK: 2, V.HOLDER: 3, V.REFUSED: 4, V.FORMER: 5, V.LATE: 6}
 VIEWERS_OF_SHARES = (V.HOLDER, V.REFUSED, V.FORMER, V.LATE, V.GROUP_LINK)
 
 
 @dataclass(frozen=True)
 class View:
-    """A viewer's browser, the address of the viewer's page, and the order that the page shows."""
+    """A viewer's browser, the address of the page in it, and the order that the page shows."""
 
     client: Client
     path: str
@@ -60,14 +60,17 @@ class Party:
         self.lead.post("/split", **SPLIT)
 
     def collect(self) -> None:
-        """Let Lea sign in and get everyone in first. Bob then refuses his share, and Lea cancels Cat's."""
+        """Let Lea sign in and ask the mates to pledge before she pays.
+
+        Bob then declines, and Lea cancels Cat's share.
+        """
         self.lead.sign_in()
         self.lead.post("/split", **SPLIT, when="first")
         mate_shares.decline(self.share(4).pk)
         mate_shares.cancel(self.share(5).pk)
 
     def hold(self) -> None:
-        """Get everyone in first, and hold the amount on Lea's card."""
+        """Let the mates pledge, and hold the amount on Lea's card."""
         self.collect()
         self.pay_by_card()
 
@@ -85,14 +88,14 @@ class Party:
         self.finn = Mate(self.share(2))
 
     def end_shares(self) -> None:
-        """Let Bob refuse his share, let Lea cancel Cat's, and let Dan's link expire."""
+        """Let Bob decline his share, let Lea cancel Cat's, and let Dan's link expire."""
         mate_shares.decline(self.share(4).pk)
         mate_shares.cancel(self.share(5).pk)
         PaymentRequest.objects.filter(pk=self.share(6).pk).update(expires_at=clock.now())
         mate_shares.expire(self.share(6).pk)
 
     def reimburse(self) -> None:
-        """Let Finn pay his share, and pay it back to Lea's card."""
+        """Let Finn pay his share, and reimburse it to Lea's card."""
         self.finn.pay()
         assert mates.settled(self.finn.share) == "reimbursed"
 
@@ -100,7 +103,7 @@ class Party:
         return self.order.payment_requests.get(position=position)
 
     def view(self, viewer: Viewer) -> View:
-        """Return the page at which this viewer looks."""
+        """Return the page that this viewer sees."""
         match viewer:
             case V.LEAD:
                 return at_order(self.lead)
@@ -118,12 +121,13 @@ class Party:
 
 
 def lead_without_mates(merchant_of: Checkout, card: str = "") -> Payer:
-    """Return the browser of a lead who pays another order of the merchant without mates.
+    """Return the browser of a lead who pays another order of the same merchant without mates.
 
-    With `card`, the lead pays with this card. Without it, the lead has chosen to pay all and enters no card.
+    If `card` is given, the lead pays with it. Otherwise, the lead chooses to pay the whole order, but enters
+    no card.
     """
     lead = Payer(factories.checkout(merchant_of.merchant))
-    SmsMessage.objects.all().delete()  # otherwise the lead's number has to wait for its next code
+    SmsMessage.objects.all().delete()  # otherwise the lead's number must wait for its next code
     if card:
         lead.pay(card)
     else:
@@ -134,7 +138,7 @@ def lead_without_mates(merchant_of: Checkout, card: str = "") -> Payer:
 
 
 def captured_without_mates(merchant_of: Checkout, card: str = "4242424242424242") -> Payer:
-    """Return the browser of a lead without mates, whose order is captured."""
+    """Return the browser of a lead without mates whose order is captured."""
     lead = lead_without_mates(merchant_of, card)
     lead.checkout = captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
     return lead

@@ -1,4 +1,4 @@
-"""Helpers that read the words of a page, and compare them with the words of a cell of the table."""
+"""Helpers that read the text of a page, and compare it with the texts of a cell in the table of pages."""
 
 import html
 import re
@@ -11,7 +11,7 @@ AMOUNT = re.compile(r"£([\d,]+)\.(\d\d)")
 
 
 def plain(text: object) -> str:
-    """Return the words of a page or of a cell: without tags, and with single spaces."""
+    """Return the text of a page or of a cell, without tags and with single spaces."""
     return re.sub(r"\s+", " ", html.unescape(strip_tags(str(text)))).strip()
 
 
@@ -22,7 +22,7 @@ def main_of(page: str) -> str:
 
 
 def headline(page: str) -> str:
-    """Return the words of the page's only <h1> element."""
+    """Return the text of the page's only <h1> element."""
     (found,) = re.findall(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
     return plain(found)
 
@@ -32,7 +32,7 @@ def paragraphs(page: str) -> list[str]:
 
 
 def pattern(paragraph: object) -> re.Pattern[str]:
-    """Return a pattern that matches a paragraph of the table. A name in braces matches any value."""
+    """Return a regular expression for a paragraph of the table. It matches any value for a name in braces."""
     sentences = paragraph if isinstance(paragraph, tuple) else (paragraph,)
     words = plain(" ".join(str(sentence) for sentence in sentences))
     parts = VALUE.split(words)
@@ -42,9 +42,9 @@ def pattern(paragraph: object) -> re.Pattern[str]:
 
 
 def values_in(page: str, paragraph: object) -> dict[str, str]:
-    """Map each placeholder of a paragraph of the table to the value that the page shows for it.
+    """Map each placeholder in a paragraph of the table to its value on the page.
 
-    Fail if no paragraph of the page matches.
+    Fail if no paragraph on the page matches.
     """
     shown = pattern(paragraph)
     found = next(filter(None, map(shown.fullmatch, paragraphs(page))), None)

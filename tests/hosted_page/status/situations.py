@@ -1,4 +1,4 @@
-"""A builder for each situation of the table of pages. It moves real money at the sandbox bank. Rule page.viewer."""
+"""A builder for each situation in the table of pages. It moves money at the sandbox bank. Rule page.viewer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ class Scene:
 
 
 def _after_capture(party: Party, *viewers: Viewer, other: Payer | None = None) -> Scene:
-    """Return the pages of the viewers of a split order, and of another order without mates.
+    """Return the pages that the viewers of a split order see, and the lead's page of another order without mates.
 
-    The lead of a split order sees the bill instead of the words of the table.
+    The lead of the split order sees the bill instead of the table's texts.
     """
     views = party.views(*viewers)
     if other is not None:
@@ -66,7 +66,10 @@ def _captured(order: Checkout) -> Party:
 
 
 def _with_every_mate(order: Checkout) -> Party:
-    """Return a captured order. Finn's share is reimbursed, Amy is asked to pay, and the others no longer are."""
+    """Return a captured order.
+
+    Finn's share is reimbursed, and Amy is asked to pay. The other mates are no longer asked.
+    """
     party = _captured(order)
     party.reimburse()
     party.end_shares()
@@ -79,7 +82,7 @@ def _refund(order: Checkout) -> None:
 
 def _unpaid(order: Checkout) -> Scene:
     party, other = Party(order), _collecting_party(factories.checkout(order.merchant))
-    SmsMessage.objects.all().delete()  # otherwise the lead's number has to wait for its next code
+    SmsMessage.objects.all().delete()  # otherwise the lead's number must wait for its next code
     party.split()
     views = party.views(V.LEAD, V.ORDER_LINK, V.HOLDER, V.GROUP_LINK)
     return Scene(views | other.views(V.REFUSED, V.FORMER))
@@ -95,7 +98,7 @@ def _collecting(order: Checkout) -> Scene:
     party = _collecting_party(order)
     Mate(party.share(2)).pay()
     mates.pay(party.share(6), mates.AMYS)
-    PaymentRequest.objects.filter(pk=party.share(3).pk).update(name="")  # a name would be in the sentence
+    PaymentRequest.objects.filter(pk=party.share(3).pk).update(name="")  # for a sentence without a name
     return Scene(party.views(V.LEAD, V.HOLDER, V.GROUP_LINK))
 
 
@@ -135,7 +138,7 @@ def _suspended(order: Checkout) -> Scene:
 
 
 def _paying(party: Party, other: Payer) -> Scene:
-    """Return the pages of an order and of Finn's share. A card payment is in progress for each of them."""
+    """Return the pages of an order and of Finn's share, while a card payment for each of them is in progress."""
     of_share = {V.HOLDER: at_share(party.finn), V.PAY_LINK: party.view(V.PAY_LINK)}
     return Scene(_views_of_order(other) | of_share)
 
@@ -270,7 +273,11 @@ def _disputed(order: Checkout) -> Scene:
 
 
 def _bank_returned(order: Checkout) -> Scene:
-    """Return the pages after two lost disputes: of Finn's payment before its reimbursement, and of a lead's."""
+    """Return the pages after two lost disputes.
+
+    One is about Finn's payment, which was not reimbursed yet. The other is about the payment of a lead
+    without mates.
+    """
     party, other = _captured(order), captured_without_mates(order)
     party.end_shares()
     party.finn.pay()
@@ -303,7 +310,7 @@ def _refunded(order: Checkout) -> Scene:
 
 
 def _refund_failed(order: Checkout) -> Scene:
-    """Return the pages after two refunds that the bank has refused: of a split order, and of an order without mates."""
+    """Return the pages after the bank has refused two refunds: of a split order, and of an order without mates."""
     party, other = _with_every_mate(order), captured_without_mates(order)
     fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=3)
     for refunded in (party.order, other.checkout):
@@ -315,7 +322,7 @@ def _refund_failed(order: Checkout) -> Scene:
 
 
 def _refund_returned(order: Checkout) -> Scene:
-    """Return the pages after two refunds that a card has returned: Finn's, and that of a lead without mates."""
+    """Return the pages after cards have returned two refunds: one to Finn, and one to a lead without mates."""
     party, other = _captured(order), captured_without_mates(order, RETURNS)
     party.finn.pay(RETURNS)
     assert mates.settled(party.finn.share) == "reimbursed"

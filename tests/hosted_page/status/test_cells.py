@@ -1,4 +1,4 @@
-"""The words of a cell of the table of pages."""
+"""The texts of a cell in the table of pages."""
 
 import pytest
 from django.utils.safestring import mark_safe

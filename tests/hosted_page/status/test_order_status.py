@@ -1,4 +1,4 @@
-"""The status page of an order. While the outcome of a payment is unknown, the page states no outcome."""
+"""The status page of an order. While the outcome of a payment is unknown, the page does not state one."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -148,7 +148,7 @@ class TestEveryStateHasAnHonestPage:
         lea.sign_in()
         lea.post("/split", split="own", name="Finn", amount="20", your_name="Lea", when="first")
         make_late(lea.checkout)
-        page = words(Payer(lea.checkout).get())  # the reader might be a mate whose hold the bank still shows
+        page = words(Payer(lea.checkout).get())  # a mate can see this page
         assert "on your card" not in page and "Any hold for this order is released." in page
 
     def test_refund_in_progress(self, lea: Payer) -> None:

@@ -1,6 +1,6 @@
 """What payers see after their money was moved outside the service.
 
-Examples are refunds in the bank's dashboard, disputes, and bookings.
+The causes are refunds in the bank's dashboard, disputes, and bookings.
 """
 
 from datetime import timedelta
@@ -30,13 +30,13 @@ pytestmark = [
 
 @pytest.fixture
 def paid(lea: Payer) -> Checkout:
-    """Return Lea's order. She has paid £90.00, and the merchant has captured."""
+    """Return the order for which Lea has paid £90.00, and which the merchant has captured."""
     lea.pay()
     return captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
 
 
 def refund(order: Checkout) -> None:
-    """Refund the rest of the order for the merchant, let the bank settle the refund, and check the ledger."""
+    """Refund the rest of the order on the merchant's request. Let the bank settle the refund, and check the ledger."""
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
     mates.pump(order.pk, rounds=3)
     assert ledger_proof.find_breaches() == []
@@ -117,7 +117,7 @@ class TestADispute:
     ) -> None:
         """After a lost dispute about the lead's whole payment, a refund returns no money to the lead.
 
-        The mate, who has paid a share, still gets this payment back.
+        The mate who has paid a share still gets that payment back.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()

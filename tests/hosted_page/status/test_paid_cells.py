@@ -1,4 +1,4 @@
-"""The cells for an order that is paid say what is true for the viewer."""
+"""The texts for a paid order must be true for each viewer."""
 
 import string
 
@@ -13,7 +13,7 @@ KNOWN = {"shop", "amount", "card", "name", "until", "each"}
 
 
 def words_of(cell: Cell) -> str:
-    """Return all words of a cell."""
+    """Return all texts of a cell."""
     parts = [part for words in cell.money for part in (words if isinstance(words, tuple) else (words,))]
     return " ".join(str(part) for part in (cell.headline, *parts, cell.note))
 

@@ -1,4 +1,4 @@
-"""Receipts: what was paid, to whom, when, and with which card."""
+"""Receipts: the amount, the shop, the time and the card of a payment."""
 
 import re
 
@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.receipt")]
 
 
 def receipt(page: str) -> list[str]:
-    """Return the texts of a page's receipt, in the order in which the page shows them."""
+    """Return the texts on a page's receipt, in the order in which the page shows them."""
     part = page.partition('class="part receipt"')[2].partition("</section>")[0]
-    part = re.sub(r'<span class="together">([^<]*,)</span>', r"\1", part)  # a date that does not break
+    part = re.sub(r'<span class="together">([^<]*,)</span>', r"\1", part)  # an unbreakable date
     return [text.strip() for text in re.findall(r">([^<>]+)<", part) if text.strip()]
 
 

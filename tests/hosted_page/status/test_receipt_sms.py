@@ -1,4 +1,4 @@
-"""The receipt by text: who can request it, how often it is sent, and what its link opens."""
+"""The receipt by text: who can request it, how often it is sent, and which page its link opens."""
 
 import re
 from datetime import timedelta
@@ -30,7 +30,7 @@ LEAS, FINNS = "+447700900123", "+447700900456"
 
 @pytest.fixture
 def paid(lea: Payer, carrier: Network) -> Payer:
-    """Return Lea's browser. She has paid the whole order, it is captured, and her code is an hour old."""
+    """Return the browser of Lea, who has paid the whole order. The order is captured, and her code is an hour old."""
     lea.pay()
     captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
     drop_codes(carrier)
@@ -55,9 +55,9 @@ def link(carrier: Network, phone: str = LEAS) -> str:
 
 
 def open_receipt_link(client: Client, address: str, phone: str) -> Any:
-    """Open the link, request a code and enter it; return the page that the link then opens.
+    """Open the link, request a code and enter it. Return the page that the link then opens.
 
-    If the page shows no code, 000000 is entered instead.
+    If the page shows no code, enter 000000 instead.
     """
     path = urlsplit(address).path
     query = f"?{urlsplit(address).query}" if "id=" in address else ""

@@ -1,4 +1,4 @@
-"""A refund as each payer with a card in the order sees it."""
+"""A refund, as each payer sees it whose card is a part of the order."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.refund")]
 
 
 def rows(page: str) -> list[tuple[str, str]]:
-    """Return the label and amount of each line of the refund's bill, without the total."""
+    """Return the label and the amount of each line on the refund's bill, without the total."""
     part = page.partition('aria-labelledby="refund-title"')[2].partition("</section>")[0]
     found = re.findall(r'<bdi>([^<]*)</bdi>.*?class="amount">([^<]*)<', part, re.DOTALL)
     return [(label, amount) for label, amount in found if not label.startswith("Acme")]
@@ -69,7 +69,7 @@ class TestTheLead:
     def test_before_a_reimbursement_gets_the_whole_amount(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """The lead gets the whole amount back if the mate's payment has not reached the lead's card yet.
+        """If a mate's payment has not reached the lead's card yet, a refund returns the whole amount to the lead.
 
         The mate also gets the amount of the share back.
         """
@@ -125,7 +125,7 @@ class TestAMate:
 @pytest.mark.rule("pay.honest_page", "refund.returned")
 @pytest.mark.usefixtures("posted")
 class TestRefundReturnedAfterItSettled:
-    """A refund that a payer's bank has returned. Each payer's page says only what concerns their own card."""
+    """A refund that a payer's bank has returned. The page of each payer is only about that payer's card."""
 
     def test_to_a_mates_card_is_shown_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay(RETURNS)
@@ -186,7 +186,7 @@ class TestRefundReturnedAfterItSettled:
     def reimburse(self, lea: Payer, names: list[str]) -> Mate:
         """Let Finn pay his share, reimburse it to Lea's card, and return Finn's browser.
 
-        Lea's card later returns every refund.
+        Later, Lea's card returns every refund.
         """
         lea.pay(RETURNS, split="own", name=names, amount=["20"] * len(names), your_name="Lea")
         order = captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)

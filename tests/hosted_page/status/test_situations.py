@@ -1,4 +1,4 @@
-"""Every viewer reads the words of the table in every situation, and the amounts agree with the bank's books."""
+"""Every viewer sees the table's texts in every situation, and the amounts agree with the bank's books."""
 
 import re
 
@@ -28,12 +28,12 @@ from tests.hosted_page.status.situations import BUILDERS
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 S, V = Situation, Viewer
 LANGUAGES = ("en-gb", "de")
-# The field that a person fills in at each step.
+# The form field that the viewer fills in if the page is a step of the payment.
 FIELDS = {V.LEAD: "number", V.ORDER_LINK: "phone", V.HOLDER: "phone", V.GROUP_LINK: "share"}
 PAYERS = {V.LEAD, V.PAID}
-# Situations in which the lead of a split order sees no bill.
+# The situations in which the lead of a split order does not see the bill.
 ENDED = (S.REFUNDING, S.REFUNDED, S.REFUND_RETURNED)
-# The headline of these pages states the amount that goes back to the card.
+# The headline of these pages states the amount that is returned to the card.
 GOES_BACK = {S.REFUNDING: (V.LEAD, V.PAID), S.REFUNDED: (V.LEAD, V.PAID)}
 
 
@@ -42,7 +42,7 @@ def has_payer(situation: Situation) -> bool:
 
 
 def check_translation(cell: Cell) -> None:
-    """Fail if a sentence of the cell is still English in the active language."""
+    """Fail if a sentence of the cell is not translated into the active language."""
     paragraphs_of_cell = [part if isinstance(part, tuple) else (part,) for part in cell.money]
     sentences = {cell.headline, cell.title, cell.note, cell.action}.union(*paragraphs_of_cell)
     for sentence in sentences:
@@ -52,7 +52,7 @@ def check_translation(cell: Cell) -> None:
 
 
 def check_words(situation: Situation, viewer: Viewer, page: str) -> None:
-    """Fail if the page does not show the words of the table in the active language."""
+    """Fail if the page does not show the table's texts in the active language."""
     cell = TABLE[situation][viewer]
     for paragraph in cell.money:
         values_in(page, paragraph)
@@ -74,7 +74,7 @@ def read(view: View, language: str) -> str:
 
 
 def check_refund(view: View, page: str) -> None:
-    """Fail if the rows of a refund do not add up, or if the final charge differs from the bank's books."""
+    """Fail if the rows of a refund do not add up, or if the remaining charge differs from the bank's books."""
     (rows,) = re.findall(r'aria-labelledby="refund-title".*?class="total"', page, re.DOTALL)
     taken, *others = amounts(rows)
     left = pence(next(words for words in paragraphs(page) if words.startswith("Final charge to your card")))
@@ -82,15 +82,15 @@ def check_refund(view: View, page: str) -> None:
 
 
 def bears(view: View, page: str) -> int:
-    """Return the amount still charged to the only card that the page names, according to the bank's books."""
+    """Return how much the bank's books still charge to the card that the page names. It must name only one card."""
     (card,) = set(re.findall(r"ending (\d{4})", page))
     return mates.borne(view.order)[card]
 
 
 def amount_said(cell: Cell, page: str) -> int:
-    """Return the amount in the page's headline, in pence. If it has none, use the words of the table.
+    """Return the amount in the page's headline, in pence.
 
-    Fail if sentences of the table have different amounts.
+    If it has no amount, take it from the other texts of the cell. Fail if these texts have different amounts.
     """
     if "£" in headline(page):
         return pence(headline(page))

@@ -1,4 +1,6 @@
-"""What each viewer of an order sees: failed refunds, suspended shops, replaced links, late mates (rule page.viewer)."""
+"""What each viewer sees after failed refunds, for suspended shops, replaced links, and late mates (rule
+page.viewer).
+"""
 
 import pytest
 
@@ -21,10 +23,10 @@ V = Viewer
 
 
 class Group(Party):
-    """A captured order. Finn's share is reimbursed, Amy is asked to pay, and the others no longer are."""
+    """A captured order. Finn's share is reimbursed, and Amy is asked to pay. The other mates are no longer asked."""
 
     def page(self, viewer: Viewer) -> str:
-        """Return the words of this viewer's page, in English."""
+        """Return the text of this viewer's page, in English."""
         return plain(words(self.view(viewer).read("en-gb")))
 
 
@@ -39,7 +41,7 @@ def group(unpaid: Checkout) -> Group:
 
 
 def fail_refund(group: Group) -> None:
-    """Refund the order with the merchant's call. The bank refuses every part of the refund."""
+    """Request a refund of the order, as the merchant does. The bank refuses every part of the refund."""
     fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=2)
     refund(group)
     assert group.order.status == "captured"

@@ -1,4 +1,4 @@
-"""The cells for an order that is not paid promise nothing about money that has moved."""
+"""The texts for an unpaid order make no promise about money that has already moved."""
 
 import pytest
 

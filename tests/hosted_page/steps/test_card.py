@@ -65,7 +65,7 @@ class TestDeclinedCards:
 
 @pytest.fixture
 def at_card(lea: Payer) -> str:
-    """Sign Lea in, and return the address of the bank's card page for her."""
+    """Sign Lea in, and return the address of her card page at the bank."""
     lea.sign_in()
     lea.post("/split", split="all")
     address: str = lea.get("/card")["Location"]

@@ -1,4 +1,4 @@
-"""The words around the card fields: what is held, and what goes back to the lead."""
+"""The texts around the card fields: which amounts are held, and which are returned to the lead."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ CARD = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """Return the browser of Lea, who gets Finn (£20.00) and Amy (£30.00) in first."""
+    """Return the browser of Lea, who asks Finn (£20.00) and Amy (£30.00) to pledge before she pays."""
     made = Payer(unpaid)
     made.sign_in()
     made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})

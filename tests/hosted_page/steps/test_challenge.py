@@ -1,6 +1,6 @@
-"""The bank's challenge of the payer (3-D Secure).
+"""The bank's challenge, with which a payer confirms a payment (3-D Secure).
 
-The tests cover the redirect to the challenge, the return, and a challenge that the payer abandons.
+The tests cover the redirect to the challenge, the return from it, and a challenge that the payer abandons.
 """
 
 from datetime import timedelta
@@ -28,7 +28,7 @@ def lea(unpaid: Checkout) -> ChallengedLead:
 
 
 def charges() -> list[str]:
-    # The task releases the holds whose release is planned.
+    # This task releases the holds that are planned to be released.
     tasks.finish_operations()
     return list(Charge.objects.order_by("pk").values_list("state", flat=True))
 

@@ -1,4 +1,4 @@
-"""Sign-in codes by SMS: who gets a code, how often, and for what it is valid."""
+"""Sign-in codes by SMS: who gets a code, how often, and for which order a code is valid."""
 
 import re
 from collections.abc import Callable

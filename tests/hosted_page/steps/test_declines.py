@@ -1,4 +1,4 @@
-"""Limits on declined cards, so that criminals cannot test stolen cards here.
+"""Limits on declined cards. They prevent criminals from testing stolen cards here.
 
 Declined cards are counted per phone number and per IP address, across all orders.
 """
@@ -215,7 +215,7 @@ def test_tries_of_accepted_cards_stop_counting(acme: Merchant) -> None:
         ("declined", "another_card", False),
         ("declined", "do_not_honor", True),
         ("authorizing", "", True),
-        # The operation was given up, but the card's bank can still decline the card.
+        # The operation was abandoned, but the card's bank can still decline the card.
         ("authorizing", "never_arrived", True),
     ):
         tried = admit(lea, "tok", "192.0.2.1")
@@ -232,14 +232,14 @@ def test_tries_of_accepted_cards_stop_counting(acme: Merchant) -> None:
             decline_reason=reason,
         )
         declines.check_limits(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
-        # Another person tries a card from the same address, which updates the counts of the address.
+        # Another person uses a card from the same address. This updates which earlier cards count.
         admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()
         tried.refresh_from_db()
         assert tried.is_counted == is_counted, (status, reason)
 
 
 def admit(person: Customer, token: str, address: str) -> CardTry:
-    """Record that a person tries a card for a new order, as the service does; return the row."""
+    """Record, as the service does, that a person uses a card for a new order. Return the row."""
     target = PaymentTarget(Checkout(pk=uuid4()))
     with transaction.atomic():
         declines.count_card_try(target, person, token, address)

@@ -1,4 +1,4 @@
-"""The split step, by item: the lead assigns units to mates, or leaves them free."""
+"""The split step, split by item: the lead assigns units to mates, or leaves them free."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("split.by_item")]
 
 @pytest.fixture
 def lea(acme: Merchant) -> Payer:
-    """Return the browser of the lead, signed in, of an order of £133.00."""
+    """Return the browser of a lead who is signed in to an order of £133.00."""
     payer = Payer(factories.mixed_checkout(acme))
     payer.sign_in()
     return payer

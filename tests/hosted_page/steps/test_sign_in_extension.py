@@ -1,4 +1,4 @@
-"""The sign-in can end while a page is open: the lead's bill, a receipt, or an order in progress."""
+"""A sign-in ends while a page is open: the lead's bill, a receipt, or an order in progress."""
 
 import html
 import re
@@ -30,7 +30,7 @@ Pass = Callable[[int], None]
 
 @pytest.fixture
 def let_pass(monkeypatch: pytest.MonkeyPatch) -> Pass:
-    """Return a function that moves the sign-in clock forward by some seconds. Repeated calls add up."""
+    """Return a function that moves the sign-in clock forward by some seconds. The seconds of several calls add up."""
     now, passed = time.time, [0]
 
     def later(seconds: int) -> None:
@@ -71,7 +71,7 @@ class TestTheBill:
         assert "You are signed out" in page and "Sign in again to see this page." in page
         assert PHONE_STEP in page and STRANGER not in page and "Finn" not in page
         assert lead.post("/stay").status_code == 403
-        # Otherwise the number would have to wait before it gets another code.
+        # Otherwise the number must wait for its next code.
         SmsMessage.objects.all().delete()
         lead.sign_in()
         assert "You’re covering" in words(lead.get())
@@ -143,7 +143,7 @@ class TestAShareThatWasPaidByTheGroupLink:
         guest.take(2)
         guest.pay(2)
         assert mates.settled(PaymentRequest.objects.get(position=2)) == "reimbursed"
-        # Otherwise the number would have to wait before it gets another code.
+        # Otherwise the number must wait for its next code.
         SmsMessage.objects.all().delete()
         return guest
 

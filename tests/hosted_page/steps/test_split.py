@@ -63,9 +63,10 @@ class TestTheChoice:
         assert shares(lea.checkout) == []
 
     def test_is_not_all_mine_when_enter_is_pressed_in_a_field(self, lea: Payer) -> None:
-        """If the lead presses Enter in a field, the form does not send "All mine".
+        """If the lead presses Enter in a field, the form must not send "All mine".
 
-        A browser then activates the first button of the form, which gets everyone in first.
+        Enter activates the first button of the form, so this button must be the one that asks the mates to
+        pledge first.
         """
         form = words(lea.get("/split")).partition('<form class="split"')[2]
         first = re.findall(r"<button[^>]*>", form)[0]
@@ -239,9 +240,9 @@ def test_a_share_above_the_maximum_of_a_card_is_refused(
 def test_a_previous_leads_form_does_not_change_the_next_leads_split(
     lea: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A form that the previous lead sent does not change the split of the new lead.
+    """A form that the previous lead sent must not change the split of the new lead.
 
-    After Lea has sent her form and before it is saved, Finn signs in and saves a split with Amy.
+    Lea has sent her form. Before it is saved, Finn signs in and saves a split with Amy.
     """
     finn, is_valid = Payer(lea.checkout), SplitForm.is_valid
 
@@ -259,11 +260,11 @@ def test_a_previous_leads_form_does_not_change_the_next_leads_split(
 
 @pytest.mark.rule("split.minimum")
 class TestCardChargeSteps:
-    """The provider can charge only multiples of a step. The order here is £90.00."""
+    """The provider can charge only multiples of a fixed amount, called the step. The order here is £90.00."""
 
     @pytest.fixture(autouse=True)
     def whole_pounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Set a step of £1.00 and a minimum of £1.30, so that the smallest possible amount is £2.00."""
+        """Set a step of £1.00 and a minimum of £1.30. The smallest possible amount is then £2.00."""
         rule = AmountRule(minimum=130, step=100)
         monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: rule)
 

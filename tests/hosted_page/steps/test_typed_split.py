@@ -1,4 +1,4 @@
-"""The lead's sign-in ends while the lead fills in the split. The split is not lost."""
+"""The lead's sign-in ends while the lead fills in the split form. The split must not be lost."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ def lea(unpaid: Checkout) -> Payer:
     """Return the browser of a signed-in payer who can request another code."""
     found = Payer(unpaid)
     found.sign_in()
-    # Otherwise the number would have to wait before it gets another code.
+    # Otherwise the number must wait for its next code.
     SmsMessage.objects.all().delete()
     return found
 
@@ -122,9 +122,7 @@ class TestTypedSplit:
         assert "too long to keep" not in words(send_too_late(lea, monkeypatch, **full))
         assert len(lea.client.cookies["payer_typed"].value) <= typed_split.LONGEST
         lea.client.cookies.pop("payer_typed")
-        lea.client.post(
-            f"/pay/split?id={lea.checkout.pk}", TYPED
-        )  # an earlier split, which is not the one that was too long
+        lea.client.post(f"/pay/split?id={lea.checkout.pk}", TYPED)  # an earlier split, which was not too long
         page = words(send_too_late(lea, monkeypatch, **{**full, "name": ["ن" * 120] * 19}))
         assert "What you entered for the split was too long to keep." in page
         assert "your split is saved" not in page and "Your saved split" not in page

@@ -1,6 +1,6 @@
 """Test doubles of SMS carriers.
 
-An HTTP server on this machine passes each request to a double, and sends the double's response.
+An HTTP server on this machine passes each request to a double, and returns the double's response.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl
 
-# Maximum seconds for which a double with the fault `hang` does not respond.
+# How many seconds a double with the fault `hang` waits at most before it closes the connection.
 HANGS = 20.0
 
 
@@ -97,7 +97,7 @@ def _answer(handler: BaseHTTPRequestHandler, double: Double) -> None:
 
 
 def closed_port() -> int:
-    """Return a port of this machine that no process listens on."""
+    """Return a port on this machine on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,6 +1,6 @@
-"""The sender for Amazon SNS with boto3, tested with moto's server.
+"""The sender that uses boto3 and Amazon SNS, tested with moto's server.
 
-A test double sends the responses that moto never sends.
+For responses that moto never sends, the tests use a test double.
 """
 
 import logging
@@ -75,7 +75,7 @@ def failure(phone: str = LEA) -> tuple[type[NotSent], str]:
 
 
 def attributes(form: dict[str, str]) -> dict[str, str]:
-    """Return the message's attributes by name. SNS gets each of them as two numbered form fields."""
+    """Return the attributes of the message by name. Each attribute comes in two numbered form fields."""
     names = {name: value for name, value in form.items() if name.endswith(".Name")}
     return {value: form[name.replace(".Name", ".Value.StringValue")] for name, value in names.items()}
 

@@ -1,4 +1,4 @@
-"""Send text messages by Twilio's library to a double of Twilio's API."""
+"""The sender that uses Twilio's library, tested with a double of Twilio's API."""
 
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """A test double of Twilio's Messages resource.
 
-It follows Twilio's reference and checks every field. The account can be read. The reference is API 2010-04-01,
-"Create a Message". Messages fail for the phone numbers that also fail with Twilio's test credentials.
+It follows Twilio's reference for API 2010-04-01, "Create a Message", and checks every field. Clients can also
+read the account. A message fails for the same phone numbers as with Twilio's test credentials.
 """
 
 import base64
@@ -33,7 +33,7 @@ OF_FROM = {
 
 
 def act(request: Request) -> Answer:
-    """Respond like Twilio: 201 with the message, or an error status with an error code and text."""
+    """Respond as Twilio does: 201 with the message, or an error status with an error code and a text."""
     if request.path not in (ACCOUNT_PATH, MESSAGES_PATH):
         return error(404, 20404, f"The requested resource {request.path} was not found")
     signed_in = base64.b64encode(f"{ACCOUNT}:{KEY}".encode()).decode()
