@@ -183,9 +183,7 @@ class TestThePagesGuards:
 
 
 class TestCapturedDuringTheRequest:
-    """Another process captures the order between two queries of a page, which reads the order first and then the
-    shares.
-    """
+    """A page reads the order, and then the shares. Between these two queries, another process captures the order."""
 
     @pytest.fixture
     def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:

@@ -1,6 +1,4 @@
-"""The pages of an order that the lead pays only after her mates have pledged: her choice, the pledges, and who is
-in.
-"""
+"""The pages of an order whose mates pledge before the lead pays: her choice, the pledges, and who has pledged."""
 
 import re
 from datetime import timedelta

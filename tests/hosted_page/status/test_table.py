@@ -1,5 +1,6 @@
-"""What each viewer sees after failed refunds, for suspended shops, replaced links, and late mates (rule
-page.viewer).
+"""What each viewer of an order sees (rule page.viewer).
+
+The cases are failed refunds, suspended shops, replaced links and late mates.
 """
 
 import pytest
