@@ -1,4 +1,4 @@
-"""The tests' browser: Debian's headless Chromium, to save CPU, or the browser that CHROMIUM names."""
+"""The browser for tests: Debian's headless Chromium, which saves CPU time, or the browser that CHROMIUM names."""
 
 import os
 import shutil
@@ -14,13 +14,13 @@ QUIET = (
 def start(playwright: Playwright, *more: str) -> Browser:
     """Start the browser with these additional options.
 
-    If no browser is installed, fail and say how to install one.
+    If no browser is installed, fail with an explanation of how to install one.
     """
     return launch(playwright.chromium, *more)
 
 
 def launch(kind: BrowserType, *more: str) -> Browser:
-    """Start another browser of this kind, like `start`."""
+    """Start another browser of this kind in the same way as `start`."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
     assert found, (
         "The browser tests need Debian's chromium-headless-shell, or CHROMIUM set to a browser of yours."

@@ -24,19 +24,19 @@ from tests.journeys.service import Service
 
 PHONE: ViewportSize = {"width": 375, "height": 812}
 
-expect.set_options(timeout=15_000)  # milliseconds; long, because the machine can be busy
+expect.set_options(timeout=15_000)  # milliseconds; a long time, because the machine can be busy
 
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Yield the whole service of `make run`, with the demo shop."""
+    """Yield the complete service of `make run`, with the demo shop."""
     with services.running(tmp_path_factory.mktemp("service")) as started:
         yield started
 
 
 @pytest.fixture
 def order(service: Service) -> Iterator[Order]:
-    """Yield an unpaid order of a new merchant, and prove the ledger at the end."""
+    """Yield an unpaid order of a new merchant. Check the ledger at the end."""
     merchant = service.new_merchant()
     yield Order(service, merchant, merchant.create())
     service.prove_ledger()
@@ -44,7 +44,7 @@ def order(service: Service) -> Iterator[Order]:
 
 @pytest.fixture(scope="module")
 def desk(service: Service) -> Iterator[Desk]:
-    """Yield a merchant with many orders and a webhook endpoint, and prove the ledger at the end."""
+    """Yield a merchant with many orders and a webhook endpoint. Check the ledger at the end."""
     with receiver.listening() as endpoint:
         yield Desk(service, endpoint)
     service.prove_ledger()
@@ -52,7 +52,7 @@ def desk(service: Service) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def office(service: Service) -> Iterator[Office]:
-    """Yield orders that need an operator, and prove the ledger at the end."""
+    """Yield orders that need an operator. Check the ledger at the end."""
     yield Office(service)
     service.prove_ledger()
 
@@ -61,8 +61,7 @@ def office(service: Service) -> Iterator[Office]:
 def browser() -> Iterator[Browser]:
     """Yield a browser for one module.
 
-    While Playwright's event loop runs, Django's ORM refuses to work. The browser therefore ends with the
-    module.
+    It is closed at the end of the module, because Django's ORM does not work while Playwright's event loop runs.
     """
     with sync_playwright() as playwright:
         started = chromium.start(playwright)
@@ -74,8 +73,7 @@ def browser() -> Iterator[Browser]:
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Yield a function that opens a page with the size of a phone.
 
-    A script error fails the test. An error on the console does too, unless the page is opened with
-    `may_fail`.
+    A script error fails the test. An error on the console does too, unless the page is opened with `may_fail`.
     """
     opened: list[BrowserContext] = []
     complaints: list[str] = []
@@ -101,7 +99,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture(scope="module")
 def accessible() -> Callable[[Page], None]:
-    """Return a check that fails if axe finds a fault on the page or the page is wider than the phone."""
+    """Return a check that fails if axe finds a fault on the page, or if the page is wider than the phone."""
     axe = Axe()
 
     def check(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A merchant with a day of orders, and an owner's browser that visits every page and state of the portal."""
+"""A merchant with a day of orders, and the browser of an owner who visits every page and state of the portal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ class Desk:
         return 200
 
     def order(self, name: str) -> str:
-        """Create an order of £95.50, and store its UUID under a name."""
+        """Create an order of £95.50, and store its UUID under this name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"A-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
@@ -73,7 +73,7 @@ class Desk:
         return uuid
 
     def lose(self, name: str, attempts: int = 1) -> None:
-        """Hold an order, wait for this many failed attempts at the endpoint, and let the hold lapse."""
+        """Hold the amount of an order, wait for this many failed attempts at the endpoint, and let the hold lapse."""
         uuid = self.pay(name)
         polling.until(
             lambda: len(self.receiver.of("checkout.authorized", uuid)) >= attempts or None,
@@ -84,7 +84,7 @@ class Desk:
         self.merchant.awaited(uuid, "voided", within=20)
 
     def _trade(self) -> None:
-        """Make orders in many states. Finally, make the endpoint fail, so that a hold lapses."""
+        """Create orders in many states. At the end, make the endpoint fail while a hold lapses."""
         shares = [{"name": name, "amount": 2387} for name in ("Finn", "Priya", "نور")]
         split = self.pay("split", shares=shares)
         self.merchant.awaited(split, "captured", within=20)
@@ -128,13 +128,13 @@ def _checkout(name: str) -> Callable[[Desk, Page], Page]:
 
 
 def _case(name: str, shows: str) -> Callable[[Desk, Page], Page]:
-    """Return a function that runs a checklist case while the endpoint answers 500, and shows the result."""
+    """Return a function that runs a checklist case while the endpoint answers 500, and then shows the result."""
 
     def bring(desk: Desk, page: Page) -> Page:
         desk.at(page, "/portal/checklist")
         selector = f"#case-{name} {shows}"
         if not page.locator(selector).count():
-            # An earlier visit might have made the endpoint capture orders (see `_happened`).
+            # A previous visit might have made the endpoint capture orders (see `_happened`).
             desk.receiver.answer_with(500)
             page.click(f"#case-{name} button")
             polling.until(lambda: desk.is_there(page, selector) or None, within=90, what=f"the case {name}")
@@ -160,9 +160,9 @@ def _refund(step: int) -> Callable[[Desk, Page], Page]:
 
 
 def _cancel(desk: Desk, page: Page) -> Page:
-    """Open the confirmation for a cancellation, on the page of an unpaid order.
+    """Open the page of an unpaid order, and on it the form that confirms a cancellation.
 
-    A held order would not do, because its hold would lapse after two minutes.
+    A held order cannot be used, because its hold lapses after two minutes.
     """
     _checkout("unpaid")(desk, page)
     page.click("text=Cancel the order")
@@ -171,7 +171,7 @@ def _cancel(desk: Desk, page: Page) -> Page:
 
 
 def _happened(name: str, script: str, shows: str) -> Callable[[Desk, Page], Page]:
-    """Return a function that changes a captured order at the bank, and shows the change on its page."""
+    """Return a function that changes a captured order at the bank, and then shows the change on the order's page."""
 
     def bring(desk: Desk, page: Page) -> Page:
         if name not in desk.uuids:
@@ -191,7 +191,7 @@ def _happened(name: str, script: str, shows: str) -> Callable[[Desk, Page], Page
 
 
 def _first_day(desk: Desk, page: Page) -> Page:
-    """Open the home page of a new merchant that has no captured orders yet."""
+    """Open the home page of a new merchant that has not captured an order yet."""
     new = desk.service.new_merchant("Brand New")
     page.context.clear_cookies()
     desk.sign_in(page, new)
@@ -211,7 +211,7 @@ def _personal(desk: Desk, page: Page) -> Page:
 
 
 def _wrong(path: str, wrong: str, field: str, button: str) -> Callable[[Desk, Page], Page]:
-    """Return a function that submits an invalid value, and shows the form with its error."""
+    """Return a function that submits an invalid value, and then shows the form with its error."""
 
     def shown(desk: Desk, page: Page) -> Page:
         desk.at(page, path)
@@ -261,7 +261,7 @@ def _menu_open(desk: Desk, page: Page) -> Page:
     return page
 
 
-# Maps each page and each visibly different state of it to the function that opens it.
+# For each page, and for each state of it that looks different, the function that opens it.
 PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "50 home": _path("/portal"),
     "50 home, 24 hours": _path("/portal?range=24h"),

@@ -1,4 +1,4 @@
-"""Every page and state that a customer or a mate can see, each produced on the running service."""
+"""Every page and state that a customer or a mate can see. Each one is produced on the running service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -44,7 +44,8 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
-        # All payers of all stages have the same IP address, and would exceed the limits of one address.
+        # All payers of all stages have the same IP address. Without this call, they would exceed the limits
+        # per address.
         self.service.command("shell", "-c", COUNT_NOTHING)
 
     def order(self, **changes: Any) -> Order:
@@ -93,7 +94,7 @@ class Stage:
         return stay(at(page, "confirmed"))
 
     def mate_at_pay_link(self, order: Order | None = None) -> Page:
-        """Return a mate's browser that has opened the first pay link of a captured order."""
+        """Return the browser of a mate who has opened the first pay link of a captured order."""
         lea = self.confirmed(order, mates=2)
         link = lea.get_attribute(".group-line [data-url]", "data-url") or ""
         lea.context.close()
@@ -109,7 +110,7 @@ class Stage:
 
 
 def bill() -> dict[str, Any]:
-    """Return a bill of £95.50 with a date, a fee and a discount."""
+    """Return an order's items for £95.50, with a date, a fee and a discount."""
     show = {"event_start": "2026-12-12T19:30:00Z", "time_zone": "Europe/London"}
     items = [
         {"name": "Standing ticket, Blue Room", "quantity": 4, "unit_price": 2250, "custom_data": show},
@@ -120,7 +121,7 @@ def bill() -> dict[str, Any]:
 
 
 def split(page: Page, mates: int) -> None:
-    """Split an order by amounts, with £4.00 for each of this many mates."""
+    """Split an order by amounts, with £4.00 for each of these mates."""
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     for position, name in enumerate(MATES[:mates], start=2):
@@ -209,7 +210,7 @@ def _silent(stage: Stage, state: str) -> Page:
     if state == "silent":
         order.grow_older(60)
         at(page, "silent")
-    # Stop the page's updates. Otherwise, it would show the bank's recovery before the picture is taken.
+    # Stop the page's updates. Otherwise, the page would show the bank's recovery before the picture is taken.
     page.evaluate(NEVER_ASK_AGAIN)
     order.let_the_bank_fail(times=0)
     return page
@@ -280,7 +281,7 @@ def _refunding(stage: Stage) -> Page:
     stage.merchant.refund(order.checkout_uuid)
     page.goto(order.url)
     at(page, "refunding")
-    # Stop the page's updates. Otherwise, it would show the failed refund before the picture is taken.
+    # Stop the page's updates. Otherwise, the page would show the failed refund before the picture is taken.
     page.evaluate(NEVER_ASK_AGAIN)
     return page
 
@@ -331,7 +332,7 @@ def _link_ended(stage: Stage) -> Page:
 
 
 def offers(stage: Stage) -> Page:
-    """Open the merchant's opt-in page through the link that a merchant can send to a customer."""
+    """Open the merchant's opt-in page through the link that the merchant can send to a customer."""
     order = stage.order()
     link = stage.merchant.call("GET", f"merchant/v1/checkouts/{order.checkout_uuid}/opt-in-link").json()
     page = stage.open_page()

@@ -32,7 +32,7 @@ rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(hours=20))  # the page has the oldest ones
 """
-# Whether the lead was reimbursed for the mate's share, and whether the failure of the refund is reported.
+# These print whether the lead was reimbursed for the mate's share, and whether the refund's failure is reported.
 REIMBURSED = """
 from payments.models import Operation
 about = Operation.objects.filter(payment__checkout_uuid="{failed}", purpose="reimbursement", state="succeeded")
@@ -43,7 +43,7 @@ from payments.models import Discrepancy
 about = Discrepancy.objects.filter(operation__payment__checkout_uuid="{failed}", kind="refund_part_failed")
 print(about.exists())
 """
-# Moves everything about the order whose refund failed three days into the past.
+# Makes the order whose refund failed three days older, with all its rows.
 EARLIER = """
 from datetime import timedelta
 from django.db.models import F
@@ -84,7 +84,7 @@ operator_stops.suspend(Merchant.objects.filter(name="Zebra Tours").latest("pk"),
 
 @dataclass
 class Office:
-    """A merchant's orders, and the discrepancies that are reported about them."""
+    """A merchant's orders, and the discrepancies that are reported for them."""
 
     service: Service
     merchant: Merchant = field(init=False)
@@ -101,7 +101,7 @@ class Office:
         self.service.command("shell", "-c", EARLIER.format(**self.uuids))
 
     def pay(self, name: str, card: str = "4242424242424242", **how: Any) -> str:
-        """Create an order of £95.50, hold its amount on a card, and store its UUID under a name."""
+        """Create an order of £95.50, hold its amount on a card, and store its UUID under this name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"NF-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
@@ -116,7 +116,7 @@ class Office:
         self.merchant.awaited(self.uuids[name], "captured", within=20)
 
     def _fail_refund_of_mate(self) -> None:
-        """Refund an order with one mate. The refund reaches the lead's card, and not the mate's."""
+        """Refund an order with one mate. The refund succeeds for the lead's card, but fails for the mate's."""
         self.capture("failed", shares=[{"name": "Finn", "amount": 4775}])
         path = f"sandbox/v1/checkouts/{self.uuids['failed']}/pay-share"
         paid = self.merchant.call("POST", path, {"card": REFUND_FAILS})
@@ -130,14 +130,14 @@ class Office:
         return printed.strip().endswith("True")
 
     def leave_in_doubt(self) -> str:
-        """Leave a capture in doubt for the next two minutes; return the checkout's uuid."""
+        """Leave a capture in doubt for the next two minutes. Return the checkout's UUID."""
         uuid = self.pay("in doubt", NEVER_ARRIVES)
         answer = self.merchant.call("POST", f"merchant/v1/checkouts/{uuid}/capture", {})
         assert answer.status_code == 504, answer.text
         return uuid
 
     def fail_endpoint(self) -> None:
-        """Make an endpoint with a long address fail."""
+        """Make deliveries to an endpoint with a long address fail."""
         url = f"http://127.0.0.1:9/{uuid4().hex}{uuid4().hex}"
         self.service.new_merchant("Rival").subscribe(url)
         self.service.command("shell", "-c", FAILING.format(url=url))
@@ -148,7 +148,7 @@ class Office:
         self.service.command("shell", "-c", SUSPEND)
 
     def report(self, kind: str) -> None:
-        """Report a discrepancy of the captured order."""
+        """Report a discrepancy for the captured order."""
         self.service.command("shell", "-c", REPORT.format(kind=kind, **self.uuids))
 
     def sign_in(self, page: Page) -> Page:
@@ -185,7 +185,7 @@ def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
 
 
 def _question(office: Office, page: Page) -> Page:
-    """Open the form that confirms an action: below the row, or without JavaScript on a separate page."""
+    """Open the form that confirms an action. It is below the row or, without JavaScript, on a separate page."""
     office.at(page, "/admin/operations/")
     page.click("a:text-is('Settled outside') >> nth=0")
     page.wait_for_selector("form.ask")
@@ -201,7 +201,7 @@ def _question_page(office: Office, page: Page) -> Page:
 
 
 def _confirm(office: Office, page: Page) -> Page:
-    """Open the confirmation of an action that the operator has chosen on an order's page."""
+    """Open the form that confirms an action on an order's page."""
     office.pay("to cancel")
     office.at(page, f"/admin/checkout/checkout/{office.uuids['to cancel']}/change/")
     page.click(".heading-rest form button")
@@ -210,7 +210,7 @@ def _confirm(office: Office, page: Page) -> Page:
 
 
 def _in_doubt(office: Office, page: Page) -> Page:
-    """Open an order whose capture is in doubt, and expand the section with all fields."""
+    """Open an order whose capture is in doubt, and expand the section that has all fields."""
     uuid = office.leave_in_doubt()
     office.at(page, f"/admin/checkout/checkout/{uuid}/change/")
     page.click(".all-fields > summary")
@@ -220,7 +220,7 @@ def _in_doubt(office: Office, page: Page) -> Page:
 def _orders(office: Office, page: Page) -> Page:
     """Open the list of one merchant's orders. One of the orders is three days old.
 
-    The filter is needed because other tests have made orders too.
+    The list is filtered, because other tests have created orders too.
     """
     office.at(page, "/admin/checkout/checkout/")
     its = page.get_attribute("tr:has-text('NF-') a[href*=merchant__exact] >> nth=0", "href")
@@ -246,7 +246,7 @@ def _menu_open(office: Office, page: Page) -> Page:
     return page
 
 
-# Maps each page and each visibly different state of it to the function that opens it.
+# For each page, and for each state of it that looks different, the function that opens it.
 PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "70 overview": _overview,
     "71 operations": _operations,

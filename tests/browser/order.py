@@ -1,4 +1,4 @@
-"""An order that is paid in a browser, and its state at the service and in the bank's books."""
+"""An order that is paid in a browser. It reads the order's state in the service and in the bank's books."""
 
 import json
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ inquiries.open_inquiries([payment])
 
 @dataclass(frozen=True)
 class Order:
-    """An order that begins unpaid: its state in the service and in the bank's books, and bank actions."""
+    """An order that is unpaid at first: its state in the service and in the bank's books, and actions of the bank."""
 
     service: Service
     merchant: Merchant
@@ -72,7 +72,7 @@ class Order:
         return str(self.merchant.read(self.checkout_uuid)["status"])
 
     def charges(self) -> list[str]:
-        """Return the states of the order's charges in the bank's own books."""
+        """Return the states of the order's charges in the bank's books."""
         payments = self._rows("payments.payment", "checkout_uuid", {self.checkout_uuid})
         charges = self._rows("bank.charge", "payment", {row["pk"] for row in payments})
         return sorted(row["fields"]["state"] for row in charges)
@@ -82,22 +82,22 @@ class Order:
         return [row for row in rows if row["fields"][field] in values]
 
     def comes_to(self, *charges: str) -> None:
-        """Fail unless the order is held and its charges get these states within 10 s. Releases take time."""
+        """Fail unless the order is held and its charges reach these states within 10 s. Releases take time."""
         assert self.status() == "authorized"
         polling.until(lambda: self.charges() == list(charges), within=10, what=f"charges {charges}")
 
     def grow_older(self, seconds: int) -> None:
-        """Make the order's open operations older, so that no test has to wait for ten minutes."""
+        """Make the order's open operations older by this time, so that no test has to wait for ten minutes."""
         self.service.command("shell", "--command", OLDER.format(checkout=self.checkout_uuid, seconds=seconds))
 
     def be_disputed(self, place: int = 1) -> None:
-        """Let a payer dispute their payment: the lead, or the mate at this place on the bill."""
+        """Let a payer dispute their payment. The payer is the lead, or the mate at this place on the bill."""
         self._ask("dispute", place)
 
     def decide_the_dispute(self, *, is_won: bool, place: int = 1) -> None:
         """Let the bank decide the dispute.
 
-        The merchant keeps the money if `is_won`, otherwise the payer does.
+        If `is_won` is true, the merchant keeps the money, otherwise the payer gets it.
         """
         self._ask("decide", place, is_won=is_won)
 
@@ -106,7 +106,7 @@ class Order:
         self.service.command("shell", "--command", words)
 
     def sign_in_grows_older(self, page: Page, seconds: int) -> None:
-        """Make a browser's sign-in to the order, or its last renewal, this many seconds older."""
+        """Make a browser's sign-in to the order, or its last extension, older by this many seconds."""
         name = f"payer_{UUID(self.checkout_uuid).hex}"
         found = next(cookie for cookie in page.context.cookies() if cookie.get("name") == name)
         with NamedTemporaryFile("r") as kept:
@@ -114,9 +114,12 @@ class Order:
             self.service.command("shell", "--command", command)
             older = kept.read()
         page.context.add_cookies([{"name": name, "value": older, "url": self.url}])
-        # Make the sent codes older too, because a number gets at most one code in 30 seconds.
+        # The sent codes must be older too, because a number gets at most one code in 30 seconds.
         self.service.command("shell", "--command", NO_TEXT_JUST_NOW)
 
     def let_the_bank_fail(self, *, times: int) -> None:
-        """Make the bank's next `times` authorizations and look-ups fail with a 500. With 0, end the fault."""
+        """Make the bank's next `times` authorizations and look-ups fail with status 500.
+
+        If `times` is 0, end the fault.
+        """
         self.service.command("shell", "--command", FAULT.format(times=times))

@@ -1,4 +1,4 @@
-"""A customer with a phone buys tickets in the demo shop and pays for them."""
+"""A customer with a phone buys tickets in the demo shop, and pays for them."""
 
 import re
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 
-CARD_PAGE = re.compile("Pay (by card|£)")  # the headings for a lead and for a mate
-_numbers = count(900_350)  # different from the phone numbers of the gallery
+CARD_PAGE = re.compile("Pay (by card|£)")  # the headings that a lead and a mate see
+_numbers = count(900_350)  # the phone numbers must differ from those of the gallery
 WITH_AND_WITHOUT = [
     pytest.param(True, id="with script"),
     pytest.param(False, id="without script", marks=pytest.mark.long),
@@ -54,7 +54,7 @@ def bears(page: Page, amount: str) -> None:
 
 
 def buy(page: Page, service: Service, look: Visit = nothing) -> None:
-    """Take two tickets from the shop to the checkout."""
+    """Choose two tickets in the shop, and go to the checkout."""
     page.goto(service.shop_url)
     look(page)
     page.locator("button:has-text('Buy')").first.click()
@@ -92,7 +92,7 @@ class TestBuying:
         assert moment(page, "Money held") <= moment(page, "Captured")
         service.prove_ledger()
 
-    @pytest.mark.long  # `make test` covers refunds through the portal
+    @pytest.mark.long  # refunds through the portal are tested by `make test`
     def test_refunds_from_the_order_page(
         self, service: Service, open_page: Callable[..., Page], accessible: Visit
     ) -> None:

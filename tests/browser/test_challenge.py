@@ -1,4 +1,4 @@
-"""The bank asks the payer to confirm (3-D Secure). The payer confirms, refuses, leaves or returns."""
+"""The bank asks the payer to confirm a payment (3-D Secure). The payer confirms, refuses, leaves or returns."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ ASKS = "4000002500003155"
 
 @pytest.fixture
 def another_tab() -> Iterator[Callable[[Page], Page]]:
-    """Yield a function that opens a second tab. An error on the tab's console fails the test."""
+    """Yield a function that opens a second tab. An error on the console of the tab fails the test."""
     complaints: list[str] = []
 
     def listen(line: ConsoleMessage) -> None:
@@ -176,7 +176,7 @@ class TestAnotherWay:
         go_to_the_challenge(page, order)
         tab = another_tab(page)
         tab.goto(order.url)
-        # The tap lasts so long that the page updates itself during it.
+        # The tap takes so long that the page updates itself before it ends.
         tab.click("#another-card", delay=1_500)
         pay(tab, GOOD)
         heading(tab, "Held, not taken yet")
@@ -222,12 +222,12 @@ class TestTwice:
         page.dblclick("button:has-text('Confirm £90.00')")
         heading(page, "Held, not taken yet")
         if script:
-            order.comes_to("held")  # the script has suppressed the second tap
+            order.comes_to("held")  # the script has ignored the second tap
         else:
             polling.until(lambda: self.ended(order).count("held") == 1, within=10, what="one hold")
 
     def ended(self, order: Order) -> list[str]:
-        """Return the states of the charges, or an empty list while a charge waits for the payer's answer."""
+        """Return the states of the charges. While a charge waits for the payer's confirmation, return an empty list."""
         charges = order.charges()
         return [] if "challenged" in charges else charges
 

@@ -1,4 +1,4 @@
-"""Payers reload, go back, open a second tab, close it, return, or open the link on another phone."""
+"""Payers reload a page, go back, open a second tab, close it, return, or open the link on another phone."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,8 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 LEA, FINN = "07700 900501", "07700 900502"
-# Some browsers keep a page in memory although its headers forbid this, and show its old state again. This
-# event simulates such a return.
+# Some browsers keep a page in memory although its headers forbid this, and later show its old state. This
+# event simulates that the browser shows such a page.
 OUT_OF_MEMORY = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 
 
@@ -29,7 +29,7 @@ def enter_code(page: Page) -> None:
 
 
 def reload(page: Page, words: str) -> None:
-    """Fail unless the page has the same heading before and after a reload."""
+    """Fail unless the page has this heading before and after a reload."""
     heading(page, words)
     page.reload()
     heading(page, words)
@@ -95,7 +95,7 @@ def test_back_after_each_step_shows_a_page_from_which_the_payer_goes_on(
     heading(page, "Enter the 6-digit code")
     page.go_back()
     page.goto(order.url)
-    heading(page, "Enter the 6-digit code")  # the code that was sent can still be entered
+    heading(page, "Enter the 6-digit code")  # the code from the SMS message can still be entered
     enter_code(page)
     heading(page, "Who’s in on this?")
     page.go_back()
@@ -105,7 +105,7 @@ def test_back_after_each_step_shows_a_page_from_which_the_payer_goes_on(
     give_card(page, ASKS)
     page.wait_for_selector("[name=answer]")
     page.go_back()
-    give_card(page, GOOD)  # the card page is shown again, and takes another card instead
+    give_card(page, GOOD)  # the card page is shown again, and accepts another card
     heading(page, "Held, not taken yet")
     page.go_back()
     heading(page, "Held, not taken yet")
@@ -116,7 +116,7 @@ def test_back_after_each_step_shows_a_page_from_which_the_payer_goes_on(
 def test_back_after_a_corrected_error_does_not_ask_to_send_the_form_again(
     order: Order, open_page: Callable[..., Page]
 ) -> None:
-    page = open_page(may_fail=True)  # the answers to the wrong forms have the status 422
+    page = open_page(may_fail=True)  # the wrong forms are answered with status 422
     page.goto(order.url)
     page.fill("#phone", "12")
     page.click("button.button-main")
@@ -125,7 +125,7 @@ def test_back_after_a_corrected_error_does_not_ask_to_send_the_form_again(
     page.click("button.button-main")
     heading(page, "Enter the 6-digit code")
     page.go_back()
-    heading(page, "Enter the 6-digit code")  # the step at which the payer is now
+    heading(page, "Enter the 6-digit code")  # the payer's current step
     enter_code(page)
     page.check("#split-equal")
     page.click("#continue")
@@ -149,7 +149,7 @@ def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Cal
     first.click("button.button-main")
     pay(first, GOOD)
     heading(first, "Held, not taken yet")
-    # The order is already paid, so the second tab shows its state.
+    # The order is already paid, so the second tab shows that it is.
     second.click("button.button-main")
     heading(second, "Held, not taken yet")
     assert order.charges() == ["held"]
@@ -208,7 +208,7 @@ def test_the_link_on_another_phone(order: Order, open_page: Callable[..., Page])
 
 
 def paid_meanwhile(page: Page, number: str, state: str) -> Page:
-    """Pay in another tab, and return the first tab, whose card form the browser shows again from memory."""
+    """Pay in another tab, and return the first tab. The browser has shown its card form again from memory."""
     page.wait_for_selector("#number")
     other = page.context.new_page()
     other.goto(page.url)

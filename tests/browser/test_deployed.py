@@ -1,7 +1,6 @@
-"""The environments sandbox and production, with TLS, public names, and card fields from other origins.
+"""The environments sandbox and production, with TLS, public host names, and card fields from other origins.
 
-The services run in a separate network, and the browsers that visit them run there too
-(tests/browser/deployed).
+The services and the browsers that visit them run in a separate network (tests/browser/deployed).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The payer's page by keyboard, with large letters, in forced colours, without motion, and in print."""
+"""The payer's page with the keyboard, with large letters, in forced colours, without motion, and in print."""
 
 from collections.abc import Callable
 from itertools import count
@@ -12,13 +12,13 @@ from tests.browser.test_buying import GOOD, bears, heading, pay
 pytestmark = pytest.mark.journey
 # Phone numbers. Each payer gets a new one, because a number gets at most one code in 30 seconds.
 _numbers = count(603)
-PLACES_TO_STAND = 60  # more than the elements of any page that take the focus
+PLACES_TO_STAND = 60  # more than the number of elements on any page that can have the focus
 
 
 def go_to(page: Page, selector: str) -> None:
     """Press Tab until an element has the focus.
 
-    Each focused element on the way must be visible and uncovered.
+    All elements that have the focus on the way must be visible and not covered.
     """
     for _ in range(PLACES_TO_STAND):
         page.keyboard.press("Tab")
@@ -56,7 +56,7 @@ def test_a_payer_can_pay_with_only_the_keyboard(order: Order, open_page: Callabl
     page.keyboard.press("ArrowUp")
     go_to(page, "#your-name")
     page.keyboard.type("Lea")
-    page.keyboard.press("Enter")  # this must get everyone in first, and not choose "All mine"
+    page.keyboard.press("Enter")  # this must let the mates pledge first, and not choose "All mine"
     heading(page, "No one else is in yet")
     go_to(page, "#pay-now")
     page.keyboard.press("Enter")
@@ -76,7 +76,7 @@ def test_a_payer_can_pay_with_only_the_keyboard(order: Order, open_page: Callabl
 
 
 def test_text_at_twice_the_size_fits_the_page(order: Order, open_page: Callable[..., Page]) -> None:
-    """With letters of twice the size, the page still fits a window of 640 pixels (WCAG 1.4.4, 1.4.10)."""
+    """If letters are twice as large, the page still fits into a window of 640 pixels (WCAG 1.4.4, 1.4.10)."""
     page = open_page()
     page.set_viewport_size({"width": 640, "height": 800})
     page.goto(order.url)

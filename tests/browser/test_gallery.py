@@ -1,4 +1,4 @@
-"""Every page and state at every size, theme and language. `make screenshots` saves the pictures."""
+"""Every page and state at every size, and in every theme and language. `make screenshots` saves the pictures."""
 
 import html
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ FOLDER = Path(".local") / "screenshots"
 SHOTS = ((320, "light"), (375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"), (1920, "light"))
 LOOKED_AT = ((375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"))
 LANGUAGES = ("en-GB", "de-DE", "es-ES", "fr-FR", "it-IT", "nl-NL")
-# Sizes for languages other than English. Only their texts differ, so fewer pictures are enough.
+# The sizes and themes for languages other than English. Only the texts differ there, so fewer pictures are enough.
 ELSEWHERE = ((320, "light"), (375, "light"), (1280, "light"))
 LONGEST, TWICE = "de-DE", 188
 
@@ -102,7 +102,10 @@ def test_a_state_reads_well(
 
 
 def has_room_for_letters_of_twice_the_size(page: Page) -> None:
-    """Fail if the page cuts a word or is too wide at half a phone's width, as with letters twice as large."""
+    """Fail if the page cuts off a word or is too wide at half a phone's width.
+
+    Letters of twice the size need this room.
+    """
     appear(page, TWICE, "light")
     page.wait_for_timeout(50)
     assert page.evaluate("document.documentElement.scrollWidth") <= TWICE
@@ -129,9 +132,9 @@ def test_a_page_of_the_operators_reads_well(
 
 
 def look(page: Page, take: Callable[[Page, str, str], None], name: str, language: str) -> None:
-    """Take pictures of a page at every size and theme.
+    """Take pictures of a page at every size and in every theme.
 
-    Fail if an element is cut, too small or too wide, or if axe finds a fault.
+    Fail if an element is cut off, too small or too wide, or if axe finds a fault.
     """
     for width, scheme in SHOTS if language == "en" else ELSEWHERE:
         appear(page, width, scheme)

@@ -1,4 +1,4 @@
-"""Limits for a page: its bytes, the files that delay its first paint, and its layout shifts."""
+"""Limits for a page: its size in bytes, the files that delay its first paint, and its layout shifts."""
 
 import gzip
 from collections.abc import Callable
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.journey
 MAX_BYTES = 60 * 1024
 MAX_BEFORE_PAINT = 4
 MAX_SHIFT = 0
-# The files, other than the page, that delay the first paint. Deferred scripts and pictures do not delay it. A
-# style sheet in the body delays only the elements below it.
+# The files that delay the first paint, without the page itself. Deferred scripts and pictures do not delay
+# it. A style sheet in the body delays only the elements below it.
 BLOCKING = """performance.getEntriesByType("resource")
   .filter(it => it.renderBlockingStatus === "blocking").map(it => it.name)"""
 TEXTS = ("Stylesheet", "Script")
@@ -30,7 +30,7 @@ SHIFTS = """() => new Promise(done => {
 
 
 class Wire:
-    """Records the bytes that a page transfers. The browser's cache is off."""
+    """Records how many bytes a page transfers. The browser's cache is off."""
 
     def __init__(self, page: Page) -> None:
         self.kinds: dict[str, str] = {}
@@ -48,7 +48,7 @@ class Wire:
         self.sizes[event["requestId"]] = event["encodedDataLength"]
 
     def compressed(self) -> int:
-        """Return the bytes that would be sent with compressed static files, as outside `local`."""
+        """Return how many bytes would be sent if static files were compressed, as they are outside `local`."""
         sent = self.sizes.values()
         return sum(sent) - sum(self._saved(request) for request in self.sizes if self.kinds[request] in TEXTS)
 
@@ -104,7 +104,7 @@ def test_each_step_is_small_to_download_and_shifts_no_layout(
 def is_light(page: Page, address: str) -> int:
     """Load a page with an empty cache. Fail if its bytes, blocking files or layout shifts exceed the limits.
 
-    Return the number of bytes as this server sends them, without compression.
+    Return how many bytes this server sends for it, without compression.
     """
     wire = Wire(page)
     page.goto(address)

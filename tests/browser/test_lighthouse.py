@@ -1,4 +1,4 @@
-"""Lighthouse scores of the pages that payers see first or longest, on a slow phone and a slow network."""
+"""The Lighthouse scores of the pages that payers see first or longest, on a slow phone with a slow network."""
 
 import json
 import os
@@ -27,13 +27,13 @@ NO_TRACE = "NO_NAVSTART"
 
 
 def scores(url: str, folder: Path, cookies: str = "") -> dict[str, float]:
-    """Return the median of each category's score, out of 100."""
+    """Return the median score of each category, out of 100."""
     found = [scored(url, folder / f"{run}.json", cookies) for run in range(RUNS)]
     return {name: statistics.median(run[name] for run in found) for name in MINIMUM}
 
 
 def scored(url: str, report: Path, cookies: str) -> dict[str, float]:
-    """Return each category's score in one run, out of 100."""
+    """Return the score of each category in one run, out of 100."""
     command = [
         *("node", str(LIGHTHOUSE), url, "--quiet", "--output=json", f"--output-path={report}"),
         f"--only-categories={','.join(MINIMUM)}",
@@ -54,7 +54,7 @@ def scored(url: str, report: Path, cookies: str) -> dict[str, float]:
 
 
 def asked_for(folder: Path) -> str:
-    """Return the names of the files that every run has loaded."""
+    """Return the names of the files that were loaded in every run."""
     each = [json.loads(report.read_text())["audits"]["network-requests"] for report in folder.glob("*.json")]
     assert len(each) == RUNS
     listed = [{item["url"].split("/")[-1] for item in audit["details"]["items"]} for audit in each]

@@ -1,4 +1,4 @@
-"""The operators' page in a browser: confirmations below a row, automatic updates, keyboard, large letters."""
+"""The operators' page in a browser: forms that confirm below a row, automatic updates, keyboard, large letters."""
 
 from collections.abc import Callable
 
@@ -39,9 +39,9 @@ def page(office: Office, open_page: Callable[..., Page]) -> Page:
 
 
 def verb(page: Page, words: str = "Close with a note") -> str:
-    """Return the selector of the link in the row ROW that starts an action.
+    """Return the selector of the link that starts an action in the row ROW.
 
-    The selector is the link's id, which stays the same when the page updates automatically.
+    The link is selected by its id, because the id stays the same when the page updates itself.
     """
     return "#" + (page.locator(ROW).locator(f"a:text-is('{words}')").get_attribute("id") or "")
 

@@ -1,4 +1,4 @@
-"""Tasks of merchants in the portal, in a browser, with script and without."""
+"""Tasks of merchants in the portal, in a browser, with and without JavaScript."""
 
 import json
 import re
@@ -38,7 +38,7 @@ class TestRefund:
     def test_update_after_a_field_was_resized_logs_no_error(
         self, desk: Desk, owner: Callable[..., Page]
     ) -> None:
-        """The browser writes the new size into the field's style. An update must not copy it."""
+        """The browser writes the new size into the field's style attribute. An update of the page must not copy it."""
         desk.receiver.answer = desk._capture
         uuid = desk.pay("resized")
         desk.merchant.awaited(uuid, "captured", within=20)
@@ -150,8 +150,8 @@ class TestDeliveries:
         expect(opened).to_be_hidden()
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
-        # The test makes a new order, because the event of the desk's order could already be delivered. The
-        # service retries it after a minute, and an earlier test has made the endpoint succeed.
+        # The event of the desk's order might already be delivered, because an earlier test made the endpoint
+        # succeed and the service retries after a minute. This test therefore creates a new order.
         desk.receiver.answer_with(500)
         desk.lose("sent again")
         page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['sent again']}&event_type=checkout.voided")

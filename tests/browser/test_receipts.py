@@ -18,7 +18,7 @@ TONES = """["--done", "--still-tint", "--m1"]
 
 @pytest.fixture
 def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
-    """Return a stage whose payers are in the time zone of their tickets, Europe/London."""
+    """Return a stage whose payers are in the same time zone as their tickets, Europe/London."""
     return Stage(service, lambda **options: open_page(**{"timezone_id": "Europe/London"} | options))
 
 
@@ -52,7 +52,7 @@ def test_nothing_moves_when_the_payer_chooses_to_stay(stage: Stage) -> None:
     page.fill("#email", "lea@mail.example")
     page.click(".offers button")
     expect(page.locator(".offers [role=status]")).to_be_visible()
-    # The button would appear within a second, and disappear after five seconds.
+    # If the button appeared, it would do so within a second, and disappear after five seconds.
     page.wait_for_timeout(1500)
     assert not page.is_visible("#stay")
 
@@ -116,7 +116,7 @@ def test_the_amount_refunded_to_this_card_comes_first(stage: Stage, accessible: 
 
 @pytest.mark.long
 def test_dark_mode_prints_in_light_colours(stage: Stage) -> None:
-    """A page is printed in the light colours, even if the screen uses the dark colours.
+    """Even if the screen uses the dark colours, a page is printed in the light colours.
 
     In the dark colours, a badge would be printed as a black bar.
     """

@@ -1,4 +1,4 @@
-"""A payer's steps up to the held page: what the payer types and taps, and what happens after mistakes."""
+"""A payer's steps to the page of a held order: what the payer types and taps, and what happens after mistakes."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def test_a_mistyped_card_number_is_not_sent(order: Order, open_page: Callable[..
     expect(page.locator("#number")).to_be_focused()
     expect(page.locator("#number")).to_have_value("4242 4242 4242 4241")
     expect(page.locator("[name=code]")).to_have_value("123")
-    page.click("#pay")  # a second tap does not send the number either
+    page.click("#pay")  # a second tap does not send the number again
     assert "POST" not in posts
     page.fill("#number", GOOD)
     expect(page.locator("#number-error")).to_be_hidden()
@@ -56,7 +56,7 @@ def test_a_mistyped_card_number_is_not_sent(order: Order, open_page: Callable[..
 def test_a_code_with_too_few_digits_is_explained_below_the_field(
     order: Order, open_page: Callable[..., Page]
 ) -> None:
-    page = open_page(may_fail=True)  # the answer to the wrong code has the status 422
+    page = open_page(may_fail=True)  # the wrong code is answered with status 422
     page.goto(order.url)
     page.fill("#phone", "07700 900712")
     page.click("button.button-main")
@@ -159,7 +159,7 @@ def test_a_remembered_payer_who_pays_everything_needs_three_fields_and_three_tap
 def test_a_phone_number_from_the_shop_saves_the_payer_one_field(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None], script: bool
 ) -> None:
-    """A payer without a prefilled number fills in five fields: number, code, and three card fields."""
+    """If the shop sends no phone number, the payer fills in five fields: number, code, and three card fields."""
     number = "07700 900708" if script else "07700 900709"
     customer = {"phone": number, "name": "Lea Fontaine", "locale": "en"}
     page = open_page(java_script_enabled=script)
@@ -211,7 +211,7 @@ def test_an_ending_sign_in_is_announced_and_extended_and_typed_text_is_kept(
         expect(page.locator(".stay")).to_be_hidden()
 
     put_off()
-    put_off()  # the sign-in has been renewed, so it lasts longer than 15 minutes
+    put_off()  # the sign-in was extended, so it lasts longer than 15 minutes
     order.sign_in_grows_older(page, 15 * 60 + 1)
     page.click("#continue")
     heading(page, "Your mobile number")
@@ -244,7 +244,7 @@ def test_back_after_paying_shows_no_card_form(order: Order, open_page: Callable[
     assert order.charges() == ["held"]
 
 
-SCREEN = 667  # height of a low phone, in pixels
+SCREEN = 667  # height of a short phone, in pixels
 WIDTH = "document.documentElement.scrollWidth"
 BAND = "document.querySelector('.band').getBoundingClientRect().height"
 
@@ -290,7 +290,8 @@ def test_letters_twice_as_large_fit_a_phone_at_every_step(
 
 
 ORDER_ID = "10674455-2026-11-25-120417"
-# How many digits of the order number are visible before the ellipsis, and whether its end is not cut off.
+# Returns how many digits of the order number are visible before the ellipsis, and whether the end of the
+# number is visible.
 READ = """() => {
   const [head, tail] = [...document.querySelectorAll(".band-number")].find(it => it.checkVisibility()).children;
   const band = document.querySelector(".band-merchant small").getBoundingClientRect();

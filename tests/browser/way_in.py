@@ -1,4 +1,4 @@
-"""Gallery states of the first steps: the phone number, typed or sent by the shop, and the code."""
+"""Gallery states of the first steps: the phone number, whether typed or sent by the shop, and the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 if TYPE_CHECKING:
     from tests.browser.gallery import Stage
 
-_numbers = count(800)  # different from the phone numbers that payers type
+_numbers = count(800)  # must differ from the phone numbers that payers type
 
 
 def _phone(stage: Stage) -> Page:

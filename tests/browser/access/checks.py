@@ -1,4 +1,4 @@
-"""Checks that every page must pass: forced colours, reduced motion, reflow at 400 %, wide text spacing."""
+"""Checks that every page must pass: forced colours, reduced motion, reflow at 400 % zoom, and wide text spacing."""
 
 import io
 
@@ -10,9 +10,9 @@ TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input
   .filter(it => it.checkVisibility() && !it.closest("p, .hint, .spoken"))
   .map(it => [it.getBoundingClientRect(), it.outerHTML.slice(0, 120)])
   .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
-# Finds text that overflows its box, and boxes that leave the page. It skips the admin's tables, because they
-# scroll. It also skips the order's title in the page's band and in the collapsed order, because the title is
-# shortened there on purpose.
+# Finds text that does not fit into its box, and boxes that extend beyond the page. It skips the tables of the
+# admin, because they scroll. It also skips the order's title in the page's band and in the collapsed order,
+# because the title is shortened there on purpose.
 CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, label, span, strong, bdi, summary")]
   .filter(it => it.checkVisibility())
   .filter(it => !it.closest(".spoken, .skip, svg, .panel-rows, .results, .band small, .order-name"))
@@ -22,13 +22,13 @@ CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, 
     return box.width && (hides || box.right > innerWidth + 1 || box.left < -1);
   }).map(it => it.outerHTML.slice(0, 160))"""
 SIZES = (375, 1280)
-# The size of a window of 1280 by 1024 pixels at 400 % zoom (WCAG 1.4.10).
+# The size that a window of 1280 by 1024 pixels has at 400 % zoom (WCAG 1.4.10).
 AT_400_PERCENT: ViewportSize = {"width": 320, "height": 256}
 
 APART = "* {line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important}"
 
-# Finds controls without a visible border, current items that only a colour distinguishes from their
-# neighbours, and drawings that do not contrast with the background.
+# Finds controls without a visible border, current items that differ from their neighbours only in colour, and
+# drawings that do not contrast with the background.
 UNSEEN = """() => {
   const ground = document.createElement("i");
   ground.style.background = "Canvas";
@@ -79,14 +79,14 @@ MOVING = """() => [...document.querySelectorAll("*")].filter(it => ["", "::befor
   const lasts = style.transitionDuration.split(",").some(one => parseFloat(one) > 0);
   return lasts || (style.animationName !== "none" && parseFloat(style.animationDuration) > 0);
 })).map(it => it.outerHTML.slice(0, 160))"""
-# The box of a progress bar, and two pixels of the page below the bar.
+# Returns the box of a progress bar, and two pixels of the page below the bar.
 BAR = """() => {
   const bar = [...document.querySelectorAll("progress")].find(it => it.checkVisibility() && it.value > it.max / 5);
   const box = bar?.getBoundingClientRect();
   return box && {x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height + 2};
 }"""
-# The elements that can take the focus. While an element has the focus, it needs an outline or shadow, and
-# other elements must not cover it completely (WCAG 2.4.7, 2.4.11).
+# The elements that can have the focus. A focused element needs an outline or a shadow, and other elements
+# must not cover it completely (WCAG 2.4.7, 2.4.11).
 PLACES = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']"
 HIDDEN_FOCUS = """places => [...document.querySelectorAll(places)]
   .filter(it => it.checkVisibility({visibilityProperty: true}) && !it.disabled && it.tabIndex >= 0)
@@ -107,13 +107,13 @@ HIDDEN_FOCUS = """places => [...document.querySelectorAll(places)]
 
 
 def colours(page: Page) -> list[str]:
-    """Return the faults in forced colours: parts that are invisible in a light or a dark colour set."""
+    """Return the faults with forced colours: parts that are invisible in a light or dark set of colours."""
     found = []
     for scheme in ("light", "dark"):
         page.emulate_media(
             forced_colors="active",
             color_scheme="dark" if scheme == "dark" else "light",
-            reduced_motion="reduce",  # during a transition, colours are between two states
+            reduced_motion="reduce",  # during a transition, an element has a colour between two states
         )
         found += [f"{scheme}: {it}" for it in page.evaluate(UNSEEN)]
         found += [f"{scheme}: an empty bar of progress"] * _is_blank(page)
@@ -133,7 +133,7 @@ def _is_blank(page: Page) -> bool:
 
 
 def motion(page: Page) -> list[str]:
-    """Return the elements that move or change gradually although the reader prefers reduced motion."""
+    """Return the elements that move or change gradually although the user prefers reduced motion."""
     page.emulate_media(reduced_motion="reduce")
     found = list(page.evaluate(MOVING))
     running = page.evaluate("document.getAnimations().filter(it => it.playState === 'running').length")
@@ -142,10 +142,10 @@ def motion(page: Page) -> list[str]:
 
 
 def reflow(page: Page) -> list[str]:
-    """Return elements that are cut, too wide, too small to touch, or hidden while focused, at 400 % zoom."""
+    """Return the elements that, at 400 % zoom, are cut off, too wide, too small to touch, or hidden while focused."""
     before = page.viewport_size
     page.set_viewport_size(AT_400_PERCENT)
-    page.keyboard.press("Tab")  # from now on, the browser draws focus outlines
+    page.keyboard.press("Tab")  # after this, the browser draws focus outlines
     wide = page.evaluate("document.documentElement.scrollWidth")
     found = [f"{wide} pixels wide"] * (wide > AT_400_PERCENT["width"])
     found += [f"cut: {it}" for it in page.evaluate(CUT)]
@@ -156,7 +156,7 @@ def reflow(page: Page) -> list[str]:
 
 
 def spacing(page: Page) -> list[str]:
-    """Return elements that are cut or too wide with the text spacing of WCAG 1.4.12."""
+    """Return the elements that are cut off or too wide with the text spacing of WCAG 1.4.12."""
     page.evaluate(
         "css => document.adoptedStyleSheets = [new CSSStyleSheet()].map(it => (it.replaceSync(css), it))",
         APART,
@@ -171,7 +171,7 @@ ALL = {"colours": colours, "motion": motion, "reflow": reflow, "spacing": spacin
 
 
 def all_is_well(page: Page) -> None:
-    """Run all checks at the width of a phone and of a desktop, and fail if they find a fault."""
+    """Run all checks at the width of a phone and of a desktop. Fail if a check finds a fault."""
     page.wait_for_load_state("load")  # right after a click, the page might have no body yet
     for width in SIZES:
         page.set_viewport_size({"width": width, "height": 812})

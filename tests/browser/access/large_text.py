@@ -1,16 +1,16 @@
-"""Finds words that break, text that is cut, and labels that overlap when the reader doubles the text's size."""
+"""Finds broken words, text that is cut off, and labels that overlap if the user doubles the size of the text."""
 
 from playwright.sync_api import Page, ViewportSize
 
 from tests.browser.access.checks import CUT
 
 PHONE: ViewportSize = {"width": 320, "height": 640}
-# The setting of a browser that doubles the text's size. The page is laid out as on a screen of half the width,
-# which is also what a zoom of 200 % does.
+# The browser setting that doubles the size of the text. The layout is then the same as on a screen of half
+# the width, or at 200 % zoom.
 TWICE = "--blink-settings=defaultFontSize=32"
 
-# Finds words whose letters are on two lines although a line of the page has room for the whole word. A line is
-# as wide as the page without its margins. A word ends at a space or a hyphen.
+# Finds words that are broken over two lines, although one line of the page has room for the whole word. A
+# line is as wide as the page without its margins. A word ends at a space or a hyphen.
 BROKEN = r"""() => {
   const line = innerWidth - 2 * parseFloat(getComputedStyle(document.documentElement).fontSize);
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), broken = [];
@@ -30,10 +30,10 @@ BROKEN = r"""() => {
   }
   return broken;
 }"""
-# Finds buttons and badges whose text does not fit in them.
+# Finds buttons and badges that are too small for their text.
 SPILLED = """() => [...document.querySelectorAll(".button, .badge, .all-mine, summary")]
   .filter(it => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1).map(it => it.outerHTML.slice(0, 160))"""
-# Finds pairs of labels of one chart that overlap.
+# Finds pairs of overlapping labels in the same chart.
 OVERLAPPING = """() => [...document.querySelectorAll(".chart-field")].flatMap(chart => {
   const labels = [...chart.querySelectorAll("text")].filter(label => label.checkVisibility())
     .map(label => [label.textContent, label.getBoundingClientRect()]);
@@ -46,7 +46,7 @@ LETTERS = """() => [...document.querySelectorAll(".chart-field text")].filter(la
 
 
 def faults(page: Page) -> list[str]:
-    """Return broken words and cut text of a page on a phone of 320 pixels."""
+    """Return the broken words and the cut-off text of a page on a phone that is 320 pixels wide."""
     page.wait_for_load_state("load")
     page.set_viewport_size(PHONE)
     page.evaluate("document.querySelectorAll('.scrolls').forEach(wide => wide.hidden = true)")

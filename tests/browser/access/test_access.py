@@ -1,4 +1,4 @@
-"""Accessibility of the main pages: screen reader, keyboard, colours, motion, 400 % zoom, text spacing."""
+"""Accessibility of the main pages: screen reader, keyboard, colours, motion, 400 % zoom, and text spacing."""
 
 from collections.abc import Iterator
 
@@ -310,7 +310,7 @@ contentinfo
 
 @pytest.fixture(scope="module")
 def found(service: Service, browser: Browser) -> Iterator[Found]:
-    """Yield, for each page, the text that a screen reader reads and the faults that each check finds."""
+    """Yield, for each page, the text that a screen reader reads, and the faults that each check finds."""
     results: Found = {}
 
     def look(name: str, page: Page) -> None:

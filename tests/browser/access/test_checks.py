@@ -1,4 +1,4 @@
-"""The checks of accessibility find what is wrong on a page, and nothing on a page that is right."""
+"""The accessibility checks find all faults on a faulty page, and no faults on a correct page."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""With text of twice the size on a narrow phone, words stay whole, and the text of charts grows too."""
+"""If text is twice as large on a narrow phone, no word is broken, and the text in charts is larger too."""
 
 from collections.abc import Callable, Iterator
 
@@ -34,7 +34,7 @@ WITH_CHARTS = ("home", "home of a day", "home of a month", "groups")
 
 @pytest.fixture(scope="module")
 def large(browser: Browser) -> Iterator[Browser]:
-    """Yield a browser whose text is twice as large."""
+    """Yield a browser that shows text at twice the size."""
     started = chromium.launch(browser.browser_type, large_text.TWICE)
     yield started
     started.close()
@@ -42,7 +42,7 @@ def large(browser: Browser) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def found(service: Service, large: Browser) -> Iterator[dict[str, list[str]]]:
-    """Yield the faults of each page of a payer."""
+    """Yield the faults of each of a payer's pages."""
     results: dict[str, list[str]] = {}
 
     def look(name: str, page: Page) -> None:
@@ -55,7 +55,7 @@ def found(service: Service, large: Browser) -> Iterator[dict[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def owner_page(desk: Desk, large: Browser) -> Iterator[Page]:
-    """Yield a page of the browser with large text, in which the merchant's owner is signed in."""
+    """Yield a page of the browser with large text. The merchant's owner is signed in there."""
     yield desk.sign_in(large.new_page())
 
 

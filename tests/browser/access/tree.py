@@ -1,4 +1,4 @@
-"""Returns what a screen reader reads on a page, in order, from Chromium's accessibility tree."""
+"""Returns what a screen reader reads on a page, in the right order, from Chromium's accessibility tree."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PLACEHOLDERS = (
 
 
 def reading(page: Page) -> str:
-    """Return one line for each element that is read: role, state, name and hint, indented by its depth."""
+    """Return one line per element that is read: its role, state, name and hint, indented by its depth in the tree."""
     session = page.context.new_cdp_session(page)
     nodes: list[Node] = session.send("Accessibility.getFullAXTree")["nodes"]
     document = session.send("DOM.getDocument", {"depth": -1})["root"]
@@ -94,14 +94,14 @@ def _is_current(element: Node) -> bool:
 
 
 class _Tree:
-    """The nodes of an accessibility tree, by their ids."""
+    """The nodes of an accessibility tree, by id."""
 
     def __init__(self, nodes: list[Node], current: set[int]) -> None:
         self.current = current
         self.nodes = {node["nodeId"]: node for node in nodes}
 
     def below(self, node: Node) -> list[str]:
-        """Return the lines of a node's contents; consecutive texts share one line."""
+        """Return the lines for the contents of a node. Consecutive texts share one line."""
         lines: list[str] = []
         text = ""
         for child in self._flat(node):
@@ -116,7 +116,7 @@ class _Tree:
     def _flat(self, node: Node) -> list[Node]:
         """Return the children of a node.
 
-        A child that a screen reader does not announce is replaced by its own children.
+        If a screen reader does not announce a child, the child's own children take its place.
         """
         found: list[Node] = []
         for pk in node.get("childIds", ()):
@@ -179,7 +179,7 @@ def _line(text: str) -> list[str]:
 
 
 def _hidden(line: str) -> str:
-    """Replace each value that differs from run to run with the name of its kind."""
+    """Replace each value that differs between test runs with the name of its kind."""
     for pattern, kind in PLACEHOLDERS:
         line = re.sub(pattern, kind, line)
     return line

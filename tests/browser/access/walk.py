@@ -12,7 +12,7 @@ Look = Callable[[str, Page], None]
 
 
 def payers(service: Service, browser: Browser, look: Look) -> None:
-    """Visit the pages of an order with two mates: one opens a pay link, the other opens the group link."""
+    """Visit the pages of an order with two mates. One mate opens a pay link, and the other opens the group link."""
     stage = Stage(service, lambda: _open(browser))
     order = stage.order()
     page = stage.come(order)

@@ -1,4 +1,4 @@
-"""A browser's virtual authenticator, which holds its passkeys."""
+"""A browser's virtual authenticator, which stores its passkeys."""
 
 from playwright.sync_api import Page
 
@@ -13,7 +13,7 @@ DEVICE = {
 
 
 class Device:
-    """The virtual authenticator of a page's browser."""
+    """The virtual authenticator in the browser of a page."""
 
     def __init__(self, page: Page) -> None:
         self._tools = page.context.new_cdp_session(page)
@@ -27,5 +27,5 @@ class Device:
         self._tools.send("WebAuthn.setUserVerified", {"authenticatorId": self._id, "isUserVerified": whether})
 
     def clear(self) -> None:
-        """Delete all passkeys of the device."""
+        """Delete all passkeys on the device."""
         self._tools.send("WebAuthn.clearCredentials", {"authenticatorId": self._id})

@@ -1,4 +1,4 @@
-"""A merchant's owner in a browser, and checks of each account page that the owner opens."""
+"""A merchant's owner in a browser, and checks for each account page that the owner opens."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ FOLDER = Path(".local") / "screenshots"
 
 @dataclass
 class Owner:
-    """A merchant's owner in a browser. `see` checks each page that the owner reaches."""
+    """A merchant's owner in a browser. `see` checks each page that the owner opens."""
 
     page: Page
     base_url: str
@@ -30,13 +30,13 @@ class Owner:
         self.page.goto(f"{self.base_url}{path}")
 
     def see(self, heading: str) -> None:
-        """Fail unless the page has this heading, fits at all sizes of `shots`, and axe finds no fault."""
+        """Fail unless the page has this heading and fits at all sizes of `shots`, and axe finds no fault."""
         expect(self.page.locator("h1")).to_have_text(heading)
         self.seen += 1
         FOLDER.mkdir(parents=True, exist_ok=True)
         for width, scheme in self.shots:
             appear(self.page, width, scheme)
-            self.page.wait_for_timeout(150)  # the transition between colours takes 120 ms
+            self.page.wait_for_timeout(150)  # the change of colours takes 120 ms
             kind = f"{width} {scheme}"
             if (width, scheme) in LOOKED_AT:
                 name = f"security {self.seen:02} {heading.rstrip('?')} {kind}.png"

@@ -1,4 +1,4 @@
-"""Passkeys in a browser with a virtual authenticator: how to add them, and every way to use them."""
+"""Passkeys in a browser with a virtual authenticator: how people add them, and every way to use them."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ print(User.objects.get(email="{}").memberships.get().merchant_id)
 
 
 def give_password(owner: Owner) -> None:
-    """Log in with e-mail and password, up to the page that asks for the second factor."""
+    """Log in with e-mail and password, and stop at the page that asks for the second factor."""
     owner.log_in()
     owner.see("Prove that it is you")
 
@@ -127,7 +127,7 @@ def test_an_operator_acts_with_a_passkey(service: Service, open_page: Callable[.
     olga.page.wait_for_url("**/admin/")
     olga.go("/accounts/2fa/passkeys/add/")
     olga.press("Add a passkey")
-    # From here on, Olga can confirm her identity only with the passkey.
+    # From now on, Olga can confirm her identity only with the passkey.
     olga.press("Use your passkey")
     olga.page.wait_for_url("**/codes/")
     service.command("shell", "--command", LONG_AGO)

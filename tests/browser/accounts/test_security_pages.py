@@ -1,4 +1,4 @@
-"""The pages on which people manage their own security, in a browser, at every size, light and dark."""
+"""The pages on which people manage the security of their account, in a browser, at every size, light and dark."""
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +12,7 @@ NEW = "another bill on the table"
 
 
 def set_up_app(owner: Owner) -> str:
-    """Log in, and set up an authenticator app after one wrong code; return the app's secret."""
+    """Log in, and set up an authenticator app after entering one wrong code. Return the app's secret."""
     owner.log_in()
     owner.go("/portal/security")
     owner.press("Set up an app")

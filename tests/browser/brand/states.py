@@ -1,4 +1,4 @@
-"""Gallery states: payers' pages of merchants that have a logo and a shop address."""
+"""Gallery states: payers' pages for merchants that have a logo and a shop address."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ Merchant.objects.filter(pk=merchant).update(brand_colour="{brand}", **ways)
 
 
 def brand(stage: Stage, words: str, colour: str, brand: str = "#A61C59") -> Stage:
-    """Give the stage's merchant a logo with these words in `colour`, a brand colour, and shop URLs."""
+    """Give the stage's merchant shop URLs, a brand colour, and a logo with these words in `colour`."""
     facts = {"words": words, "colour": colour, "brand": brand}
     client_id = stage.merchant.credentials.client_id
     stage.service.command("shell", "-c", BRAND.format(client_id=client_id, **facts))

@@ -1,4 +1,4 @@
-"""A merchant's brand, as payers see it and as the merchant's people set it."""
+"""A merchant's brand, as payers see it and as people at the merchant set it."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Layout of payers' pages: rows of language buttons, fields below their checkbox, text near its button."""
+"""The layout of payers' pages: language buttons in rows, fields below their checkbox, and text near its button."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ SIZE = "it => parseFloat(getComputedStyle(it).fontSize)"
 
 
 def place(found: Locator) -> tuple[float, float, float]:
-    """Return the left, upper and lower edge of a box."""
+    """Return the left, top and bottom edge of an element."""
     box = found.bounding_box()
     assert box
     return box["x"], box["y"], box["y"] + box["height"]

@@ -1,4 +1,4 @@
-"""All cases of the checklist, started in a browser, with a merchant's server over real HTTP."""
+"""All cases of the checklist. They start in a browser, and a merchant's server answers them over real HTTP."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ WITHIN = 180_000  # a hold lasts two minutes
 
 
 class Shop:
-    """A merchant's server: it ignores repeated events, retries captures in doubt, and reads changes."""
+    """A merchant's server. It ignores repeated events, retries captures in doubt, and reads the current state."""
 
     def __init__(self, service: Service, endpoint: Receiver) -> None:
         self.merchant: Merchant = service.new_merchant("Acme Tickets")

@@ -1,1 +1,1 @@
-"""The deployed service behind TLS with public host names, and tests that use it in a browser."""
+"""The deployed service behind TLS with public host names, and tests that use the service in a browser."""

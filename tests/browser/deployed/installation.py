@@ -1,6 +1,6 @@
-"""Runs the service as in sandbox or production: databases, processes, nginx with TLS, Stripe's double.
+"""Runs the service as in sandbox or production, with databases, processes, nginx with TLS, and a double of Stripe.
 
-It runs in a separate network, in which the ports are always free.
+It runs in a separate network, so its ports are always free.
 """
 
 import base64
@@ -71,8 +71,8 @@ Start: TypeAlias = Callable[..., None]
 class Installation:
     """A running installation.
 
-    `key_hash` is the hash of the TLS key that browsers must trust. `carrier` records the SMS messages, which
-    are sent only in production.
+    Browsers must trust the TLS key with the hash `key_hash`. `carrier` records the SMS messages, which are
+    sent only in production.
     """
 
     service: Service
@@ -129,7 +129,7 @@ def running(folder: Path, kind: str) -> Iterator[Installation]:
 
 
 def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) -> dict[str, str]:
-    """Return the variables that an operator sets. In production, they include those for Stripe and Twilio."""
+    """Return the variables that an operator sets. In production, these include the variables for Stripe and Twilio."""
     variables = environment.load_keys(folder) | {
         "ENVIRONMENT": kind,
         "BASE_URL": f"https://{SERVICE}",
@@ -210,9 +210,9 @@ def _answers(url: str) -> bool:
 
 
 def _write_certificate(folder: Path) -> str:
-    """Write a certificate for all names, and its key.
+    """Write a certificate for all host names, and its key.
 
-    Return the key's hash in the form that browsers accept.
+    Return the hash of the key in the form that browsers accept.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVICE)])

@@ -1,7 +1,7 @@
 """Tests of an installation, from the demo shop to a refund. tests/browser/test_deployed.py runs them.
 
-WALKED is the environment, sandbox or production. WALK_FOLDER is the folder for the installation's files and
-for the pictures of its pages.
+WALKED is the environment, sandbox or production. The installation's files and the pictures of its pages are
+saved in the folder WALK_FOLDER.
 """
 
 import itertools
@@ -27,8 +27,8 @@ KIND, FOLDER = os.environ["WALKED"], Path(os.environ["WALK_FOLDER"])
 PHONE: ViewportSize = {"width": 375, "height": 812}
 DESK: ViewportSize = {"width": 1280, "height": 900}
 LOOKS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-# The cards of the lead and of a mate. The bank asks each payer to confirm, except the mate in the sandbox:
-# only one card of the sandbox asks for confirmation, and the lead uses it.
+# The cards of the lead and of a mate. The bank asks each of them to confirm, except the mate in the sandbox.
+# The sandbox has only one card with a confirmation, and the lead uses it.
 CARDS = {
     "sandbox": ("4000002500003155", "4242424242424242"),
     "production": ("4000000000003220", "4000000000003055"),
@@ -38,7 +38,7 @@ ASKING = ("4000002500003155", "4000000000003220", "4000000000003055")
 
 @dataclass
 class Walk:
-    """One installation that several browsers visit. `complaints` has the errors on the browsers' consoles."""
+    """One installation that several browsers visit. `complaints` has the errors from the browsers' consoles."""
 
     kind: str
     folder: Path
@@ -91,7 +91,7 @@ class Walk:
         return found[0]
 
     def pay(self, page: Page, number: str) -> None:
-        """Enter a card in the card fields. With Stripe, these are in a frame of another origin."""
+        """Enter a card in the card fields. Stripe's card fields are in a frame from another origin."""
         expect(page.locator("h1")).to_have_text(re.compile("Pay (by card|£)"), timeout=15_000)
         if self.kind == "sandbox":
             fields, names = page.locator("#card-form"), ("#number", "#expiry", "[name=code]")
@@ -115,7 +115,7 @@ class Walk:
         page.emulate_media(color_scheme="light")
 
     def hear_from_stripe(self) -> None:
-        """Let Stripe deliver its pending events, and fail unless the service takes all of them."""
+        """Let Stripe deliver its pending events. Fail unless the service accepts all of them."""
         if self.kind == "production":
             told = self.all.stripe.switch("deliver", livemode=True)
             assert told and {row["status"] for row in told} == {204}, told
@@ -166,7 +166,10 @@ def test_a_person_adds_a_passkey_before_anything_else_and_logs_in_with_it(walk: 
 
 
 def test_a_split_order_is_paid_captured_and_refunded(walk: Walk) -> None:
-    """Lea splits with a mate and pays, the shop captures, the mate pays a share, the shop refunds it all."""
+    """Lea splits an order with a mate and pays it.
+
+    The shop captures, the mate pays a share, and the shop refunds all of it.
+    """
     leads, mates = CARDS[walk.kind]
     with walk.visit() as lea, walk.visit() as mate:
         walk.buy(lea)
@@ -195,7 +198,7 @@ def test_a_split_order_is_paid_captured_and_refunded(walk: Walk) -> None:
 
 
 def test_another_card_pays_after_a_declined_one(walk: Walk) -> None:
-    """After a bank has declined one card, another card pays."""
+    """After a bank has declined a card, another card pays."""
     with walk.visit() as page:
         walk.buy(page)
         walk.sign_in(page)
@@ -207,7 +210,7 @@ def test_another_card_pays_after_a_declined_one(walk: Walk) -> None:
 
 
 def test_without_javascript_the_sandbox_takes_the_payment_and_stripe_shows_a_notice(walk: Walk) -> None:
-    """The sandbox takes the payment; the page with Stripe's fields says that it needs JavaScript."""
+    """The sandbox takes the payment. The page with Stripe's fields says that it needs JavaScript."""
     with walk.visit(script=False) as page:
         walk.buy(page)
         walk.sign_in(page)

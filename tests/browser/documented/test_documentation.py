@@ -1,4 +1,4 @@
-"""The documentation in a browser: languages, search, copying and contents, with script and without."""
+"""The documentation in a browser: languages, search, copying and contents, with and without JavaScript."""
 
 import re
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from tests.browser.test_light import Wire
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-# Links in code or in a sentence of a list need no minimum size.
+# Links in code, and links in a sentence of a list, need no minimum size.
 TOO_SMALL_ALONE = TOO_SMALL.replace(".hint", ".hint, pre, .prose li")
 CUT_ALONE = CUT.replace(".spoken,", ".spoken, pre,")  # code scrolls
-MAX_BYTES = 400 * 1024  # of the page and all its files, uncompressed
+MAX_BYTES = 400 * 1024  # of the page with all its files, uncompressed
 Open = Callable[..., Page]
 
 
@@ -190,7 +190,7 @@ def test_it_reads_well(service: Service, open_page: Open, path: str, script: boo
         appear(page, width, scheme)
         name = f"66 {'documentation' if 'docs' in path else 'front'}{' contents' if '#' in path else ''}"
         picture = Path(FOLDER) / f"{name} {'en' if script else 'noscript'} {width} {scheme}.png"
-        height = 812 if "#" in path else 5000  # the open contents are as high as the window
+        height = 812 if "#" in path else 5000  # the expanded list of contents is as high as the window
         page.screenshot(path=picture, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
         if not script:
             continue

@@ -1,4 +1,4 @@
-"""The documentation as people read it: no code is cut, all groups show, and the contents open in place."""
+"""The documentation as people read it: no code is cut off, all groups are visible, and the contents expand in place."""
 
 from collections.abc import Callable
 
@@ -14,14 +14,14 @@ CUT = """() => [...document.querySelectorAll("pre")].filter(pre => pre.checkVisi
   .filter(pre => pre.scrollWidth > pre.clientWidth).map(pre => pre.textContent.slice(0, 80))"""
 SMALLER = """() => [...document.querySelectorAll(".scroll td")].filter(cell =>
   getComputedStyle(cell).fontSize !== getComputedStyle(document.querySelector(".prose p")).fontSize).length"""
-# For each line of code: its indent, its height, and the left edges of its wrapped parts.
+# For each line of code: its indent, its height, and the left edge of each part into which it wraps.
 LINES = """id => [...document.querySelectorAll(`#${id} .line`)].filter(line => line.checkVisibility()).map(line => {
   const range = document.createRange(), words = line.textContent.search(/\\S/);
   range.selectNodeContents(line);
   const lefts = [...range.getClientRects()].map(box => Math.round(box.left));
   return {indent: words, height: line.clientHeight, lefts: [...new Set(lefts)]};
 })"""
-TALL = 30  # pixels; a line of code that wraps is taller
+TALL = 30  # pixels; a wrapped line of code is taller than this
 
 
 def opened(service: Service, open_page: Open, anchor: str = "", **options: object) -> Page:
@@ -37,7 +37,7 @@ def box(page: Page, words: str) -> FloatRect:
 
 
 def tap(page: Page, at: FloatRect) -> None:
-    """Click in the middle of the box. Playwright's own click would scroll the box into view first."""
+    """Click in the middle of the box. Playwright's own click would first scroll the box into view."""
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
 
 

@@ -1,4 +1,4 @@
-"""The page in other languages: the longest words fit, and amounts have each language's format."""
+"""The page in other languages: the longest words fit, and amounts have the format of each language."""
 
 import html
 import re
@@ -20,10 +20,10 @@ AS_SENT = "fetch(location.href).then(answer => answer.text())"
 
 
 def fits(page: Page) -> None:
-    """Fail if the page cuts a word or is too wide, on a narrow phone or at half the width of a phone.
+    """Fail if the page cuts off a word or is too wide, on a narrow phone or at half the width of a phone.
 
-    Half the width is equivalent to letters of twice the size. There, the band at the top of the page must
-    take at most 15 % of half the height.
+    Half the width has the same effect as letters of twice the size. At this width, the band at the top of the
+    page must take at most 15 % of half the height.
     """
     for width in (320, TWICE):
         page.set_viewport_size({"width": width, "height": 812})
@@ -83,7 +83,7 @@ def test_split_amounts_match_the_servers_and_are_typed_with_a_comma(
     page.fill("#your-name", "Lea")
     page.fill("#name-2", "Finn")
     page.fill("#amount-2", "10,50")
-    for place in (3, 4):  # each began with the equal share
+    for place in (3, 4):  # both rows had the equal share at first
         page.fill(f"#amount-{place}", "")
     left = page.inner_text("[data-left]")
     assert re.sub(r"\D", "", left) == "498950"

@@ -1,4 +1,4 @@
-"""One click closes all deliveries that are too late to send, so that list and badge omit them."""
+"""One click closes all deliveries that are too late to send. The list and the badge then no longer include them."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 
 def waiting(page: Page) -> dict[str, int]:
-    """Return the numbers in the menu's badges, by the first word of the menu item."""
+    """Return the number in each badge of the menu, by the first word of the menu item."""
     marked = page.locator("#side-nav a", has=page.locator(".waiting-count")).all_text_contents()
     return {place: int(number) for place, number, *_ in (words.split() for words in marked)}
 

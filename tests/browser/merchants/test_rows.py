@@ -11,7 +11,7 @@ from tests.browser.desk import Desk
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LISTS = ("checkouts", "refunds", "deliveries", "requests", "audit")
-# The number of text lines in each visible row. Boxes that overlap in height are on the same line.
+# Returns how many lines of text each visible row has. Boxes that overlap in height are on the same line.
 LINES = """rows => rows.filter(row => row.checkVisibility()).map(row => {
   const words = document.createTreeWalker(row, NodeFilter.SHOW_TEXT), range = document.createRange(), boxes = [];
   while (words.nextNode()) {
@@ -27,7 +27,7 @@ LINES = """rows => rows.filter(row => row.checkVisibility()).map(row => {
 })"""
 BOX = """it => { const range = document.createRange(); range.selectNodeContents(it);
   const box = range.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]; }"""
-# Finds the titles in which a line begins with a colon.
+# Finds the titles that have a colon at the start of a line.
 PARTED = """titles => titles.flatMap(title => {
   const words = document.createTreeWalker(title, NodeFilter.SHOW_TEXT), range = document.createRange(), places = [];
   while (words.nextNode()) for (let at = 0; at < words.currentNode.length; at++) {
@@ -45,7 +45,7 @@ def page(desk: Desk, open_page: Callable[..., Page]) -> Page:
 
 
 def box(page: Page, where: str) -> Any:
-    """Return the left, top, right and bottom edge of the text."""
+    """Return the left, top, right and bottom edges of the text."""
     return page.locator(where).first.evaluate(BOX)
 
 

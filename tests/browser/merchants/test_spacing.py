@@ -1,4 +1,4 @@
-"""Distances on the portal's pages, and the pages with letters of twice the size."""
+"""The distances between elements on the portal's pages, and the pages with letters of twice the size."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -48,9 +48,10 @@ def test_chips_are_apart_from_each_other_and_from_what_they_filter(
 
 @pytest.mark.parametrize("path", ["checkouts", "refunds", "deliveries", "requests", "audit"])
 def test_filters_are_on_one_line_on_a_desktop(desk: Desk, page: Page, path: str) -> None:
-    """Filters are aligned at the bottom of their line. If one line is too short, there are several lines.
+    """Filters in the same line are aligned at the bottom.
 
-    Filters keep a distance from each other and from the page's edge.
+    If they do not fit into one line, there are several lines. There is a gap between the filters, and between
+    the filters and the edge of the page.
     """
     page.set_viewport_size({"width": 1280, "height": 812})
     desk.at(page, f"/portal/{path}")

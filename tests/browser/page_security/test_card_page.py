@@ -1,4 +1,4 @@
-"""Which scripts browsers run on the payment pages, which ones they block, and what they report."""
+"""The scripts that browsers run on the payment pages, the scripts that they block, and their reports."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.journeys import polling
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
-# The URLs of all script elements, and of all resources that were loaded as scripts.
+# Returns the URLs of all script elements, and of all resources that were loaded as scripts.
 RAN = """() => [
   ...[...document.scripts].map((script) => script.src || "inline"),
   ...performance.getEntriesByType("resource")
@@ -39,7 +39,7 @@ print(sorted(CspReport.objects.values_list("page", "directive", "blocked")))
 
 
 class VisitedPages:
-    """The pages that a browser has visited. The inventory must list every script that ran on them."""
+    """The pages that a browser has visited. The inventory must contain every script that ran on them."""
 
     def __init__(self) -> None:
         self.pages: set[str] = set()

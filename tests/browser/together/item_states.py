@@ -1,4 +1,4 @@
-"""Gallery states of a split by item: the split step, the lead who waits, and the items at the group link."""
+"""Gallery states of a split by item: the split step, the waiting lead, and the items at the group link."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Gallery states of everyone in first: the lead who waits, the group link, and a mate's pledge."""
+"""Gallery states while mates pledge before the lead pays: the waiting lead, the group link, and a mate's pledge."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tests.browser.gallery import FINNS, Stage, give_card, split
 
 
 def collecting(stage: Stage) -> Page:
-    """Return the page of a lead who has chosen to get two mates in first."""
+    """Return the page of a lead who has asked two mates to pledge before she pays."""
     page = stage.at_the_split()
     split(page, 2)
     page.click("#first")
@@ -60,7 +60,7 @@ def _changes_card(stage: Stage) -> Page:
 
 
 def _changes_split(stage: Stage) -> Page:
-    """Return the page of a lead who has changed the share of a mate who was in."""
+    """Return the page of a lead who has changed the share of a mate who had pledged."""
     lead = collecting(stage)
     pledged(stage, lead).context.close()
     lead.click(".change-split summary")

@@ -1,4 +1,4 @@
-"""Gallery states: a remembered browser, an expired sign-in, a refused split, and pages without an order."""
+"""Gallery states: a remembered browser, an ended sign-in, a refused split, and pages without an order."""
 
 from collections.abc import Callable
 
@@ -75,7 +75,7 @@ def _signed_out(stage: Stage) -> Page:
 
 
 def _split_refused(stage: Stage) -> Page:
-    """Submit an invalid split past the page's script, and show the error that the server returns."""
+    """Submit an invalid split without the checks of the page's script, and show the error from the server."""
     page = stage.at_the_split()
     split(page, 3)
     page.fill("#amount-2", "100")
@@ -100,7 +100,7 @@ def _stopped(stage: Stage) -> Page:
 
 
 def _our_fault(stage: Stage) -> Page:
-    """Show a mate's link while the merchant's time zone is invalid, so that the page fails."""
+    """Show a mate's page that fails, because the merchant's time zone is invalid."""
     order = Order(stage.service, stage.merchant, stage.merchant.create())
     page = stage.mate_at_pay_link(order)
     client_id = stage.merchant.credentials.client_id

@@ -1,4 +1,4 @@
-"""Gallery states of payers who share: the group link, its QR code, the lead's bill, and their results."""
+"""Gallery states of payers who share an order: the group link, its QR code, the lead's bill, and the outcomes."""
 
 from collections.abc import Callable
 from random import randint
@@ -35,7 +35,7 @@ def _just_taken(stage: Stage) -> Page:
 
 
 def _some_have_come(stage: Stage, names: tuple[str, ...] | None = None) -> Table:
-    """Return a shared order. Finn has paid his share, and Priya has taken hers but not paid."""
+    """Return a shared order. Finn has paid his share. Priya has taken her share, but has not paid it."""
     table = laid(stage, names) if names else laid(stage)
     table.pay("Finn").context.close()
     table.take("Priya").context.close()
@@ -57,7 +57,7 @@ def _texted(stage: Stage) -> Page:
     line.locator(".group-more > summary").click()
     form = line.locator("details:has(> form[action*=text-share])")
     form.locator("summary").click()
-    number = f"07700 900{randint(100, 999)}"  # a number gets few texts an hour
+    number = f"07700 900{randint(100, 999)}"  # each number can get only a few texts per hour
     form.locator("input[name=phone]").fill(number)
     form.locator(".button-ink").click()
     expect(line).to_contain_text(number[-4:])
@@ -171,11 +171,11 @@ def _paused_share(stage: Stage) -> Page:
 
 
 def _given_back(table: Table, place: int = 1) -> Page:
-    """Return the lead's page after the payer in row `place` of the bill has won a dispute."""
+    """Return the lead's page after a won dispute of the payer in row `place` of the bill."""
     table.order.be_disputed(place)
     until(table.lead, ".paused")
     table.order.decide_the_dispute(is_won=False, place=place)
-    # Waiting until .paused is gone is not enough: a page that is still loading has no elements at all.
+    # It is not enough to wait until .paused has disappeared, because a page that is still loading has no elements.
     return until(table.lead, ".group-state .tone-still")
 
 
@@ -200,7 +200,7 @@ def _given_back_share(stage: Stage) -> Page:
 
 
 def _given_back_alone(stage: Stage) -> Page:
-    """Show a lost dispute of an order that was not shared."""
+    """Show a lost dispute for an order that was not shared."""
     order = stage.order()
     page = stage.confirmed(order)
     order.be_disputed()

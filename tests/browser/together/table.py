@@ -1,4 +1,7 @@
-"""A captured order of £95.50 that several people share, six by default, and the actions of its payers."""
+"""A captured order of £95.50 that several people share, and the actions of its payers.
+
+By default, six people share it.
+"""
 
 from dataclasses import dataclass
 
@@ -14,7 +17,7 @@ BACK = ".group-line[data-status=reimbursed]"
 
 @dataclass(frozen=True)
 class Table:
-    """A shared order, and its lead's page. `place` is the row of a mate on the bill. The first mate is in row 2."""
+    """A shared order, and its lead's page. `place` is a mate's row on the bill. The first mate is in row 2."""
 
     stage: Stage
     order: Order
@@ -53,7 +56,7 @@ class Table:
         at(page, "declined").context.close()
 
     def keep(self, place: int) -> None:
-        """Let the lead stop asking this mate, and pay the share herself."""
+        """Let the lead stop asking this mate and cover the share herself."""
         line = self.line(place)
         line.locator(".group-more > summary").click()
         form = line.locator("details:has(> form[action*=cancel-share])")
@@ -68,7 +71,7 @@ class Table:
 
 
 def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
-    """Split an order, pay and capture it, and return it. No mate has acted yet."""
+    """Split an order, pay and capture it, and return it. No mate has done anything yet."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-own")
@@ -87,7 +90,7 @@ def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
 
 
 def until(page: Page, selector: str, count: int = 1) -> Page:
-    """Reload a page until `count` elements match the selector. Not every page updates automatically."""
+    """Reload a page until `count` elements match the selector. Some pages do not update themselves."""
     for _ in range(40):
         if page.locator(selector).count() == count:
             return page

@@ -1,4 +1,4 @@
-"""The group's bill on Lea's phone: it soon shows a mate's action, and no control moves while she taps."""
+"""The group's bill on Lea's phone. It shows each action of a mate soon, and no control moves while she taps."""
 
 import re
 import time
@@ -13,8 +13,8 @@ from tests.browser.test_buying import Visit
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
-SEEN_WITHIN = 2.5  # seconds; two are promised, and a busy machine adds some
-EVERY = 1_500  # milliseconds between two requests of an open page
+SEEN_WITHIN = 2.5  # seconds; the limit is two, and a busy machine needs more
+EVERY = 1_500  # milliseconds between two requests from an open page
 HIDE = """isHidden => {
   Object.defineProperty(document, "hidden", {value: isHidden, configurable: true});
   document.dispatchEvent(new Event("visibilitychange"));
@@ -127,7 +127,7 @@ def test_the_bill_sends_no_requests_while_hidden_or_once_it_is_final(stage: Stag
     lea.wait_for_timeout(2 * EVERY)
     assert asked, "it asks while it is seen"
     lea.evaluate(HIDE, True)
-    lea.wait_for_timeout(500)  # wait for responses to earlier requests
+    lea.wait_for_timeout(500)  # wait for the responses to earlier requests
     asked.clear()
     at(stage.mate_pays(finn), "share_paid")
     lea.wait_for_timeout(2 * EVERY)
@@ -136,7 +136,7 @@ def test_the_bill_sends_no_requests_while_hidden_or_once_it_is_final(stage: Stag
     expect(lea.locator("h1")).to_have_text(
         "You’re covering £91.50, your own share", timeout=SEEN_WITHIN * 1000
     )
-    # Once the share is back on her card, nothing can change any more, so the page stops updating.
+    # When the share is reimbursed to her card, the bill cannot change any more, so the page stops updating.
     expect(lea.locator("#status")).not_to_have_attribute("data-live", "")
     lea.wait_for_timeout(500)
     asked.clear()
@@ -349,9 +349,9 @@ def test_the_lead_renames_a_mate_and_a_mate_withdraws_a_refusal(stage: Stage, ac
 
 
 def bill_of(stage: Stage, order: Order, mates: int = 2) -> Page:
-    """Split, pay and capture an order, and return Lea's page of its bill.
+    """Split, pay and capture an order, and return Lea's bill page.
 
-    The page is reloaded, because without JavaScript it does not update automatically.
+    The page is reloaded, because it does not update itself without JavaScript.
     """
     lea = stage.held(order, mates=mates)
     stage.merchant.capture(order.checkout_uuid)

@@ -1,7 +1,7 @@
-"""Every page of the table of pages, in a browser: English and German, at the width of a phone and of a desktop.
+"""Every page in the table of pages, in a browser: in English and German, at the width of a phone and of a desktop.
 
-The pages are rendered first, because Django's ORM refuses to work while Playwright's event loop runs. The browser
-then gets them and their files from the test instead of from a server.
+The pages are rendered first, because Django's ORM does not work while Playwright's event loop runs. The
+browser then gets the pages and their files from the test, not from a server.
 """
 
 import mimetypes
@@ -30,13 +30,13 @@ from tests.hosted_page.status.situations import BUILDERS, Scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.long]
 LANGUAGES = ("en-gb", "de")
-# The addresses of the merchant's style sheet and of the QR codes, which the service makes.
+# The addresses of the merchant's style sheet and of the QR codes. The service generates these files.
 MADE = re.compile(r'(?:href|src)="(/(?:brand|pay)/[^"]+\.(?:css|svg)[^"]*)"')
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A page as the service sends it, and the files that the service makes for it, with their types."""
+    """A page as the service sends it, and the files that the service generates for it, with their types."""
 
     name: str
     url: str
@@ -56,7 +56,7 @@ def render(name: str, view: View, language: str) -> Rendered:
 
 
 def render_all(scene: Scene) -> Iterator[Rendered]:
-    """Yield the page of each viewer and the bill of a split order, in each language."""
+    """Yield the page of each viewer in each language, and the bill if the order is split."""
     views: dict[str, View] = {str(viewer): view for viewer, view in scene.views.items()}
     if scene.bill is not None:
         views["the bill"] = scene.bill
@@ -66,7 +66,7 @@ def render_all(scene: Scene) -> Iterator[Rendered]:
 
 
 def serve(rendered: Rendered) -> Callable[[Route], None]:
-    """Return a handler that answers the browser's requests. A request for updates gets an empty 204."""
+    """Return a handler that answers the browser's requests. It answers a request for an update with an empty 204."""
 
     def answer(route: Route) -> None:
         parts = urlsplit(route.request.url)
@@ -89,7 +89,7 @@ def serve(rendered: Rendered) -> Callable[[Route], None]:
 
 
 def faults_of(page: Page, width: int) -> dict[str, Any]:
-    """Return the faults of an open page at this width. The value of a check without a fault is falsy."""
+    """Return the faults of an open page at this width. If a check finds no fault, its value is falsy."""
     page.set_viewport_size({"width": width, "height": 812})
     page.wait_for_timeout(50)
     found = Axe().run(page)
@@ -102,7 +102,7 @@ def faults_of(page: Page, width: int) -> dict[str, Any]:
 
 
 def is_missing(answer: Response) -> bool:
-    """Return whether the test has no style sheet, script or picture for this request of the page."""
+    """Return whether the page requests a style sheet, script or picture that the test does not have."""
     return answer.status != 200 and answer.request.resource_type in ("stylesheet", "script", "image", "font")
 
 

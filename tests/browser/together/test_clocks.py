@@ -1,4 +1,4 @@
-"""Times on a group's pages: when the lead's sign-in ends, and the time zone of each time."""
+"""Times on the pages of a group: when the lead's sign-in ends, and the time zone of each time."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from tests.journeys.service import Service
 pytestmark = pytest.mark.journey
 PLACE = "it => it.getBoundingClientRect().top"
 # Finds times of day in the main part of the page that need a time zone next to them, but have none. A time in
-# the reader's own zone needs none.
+# the user's own zone needs none.
 ZONELESS = r"""() => {
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const found = {read: 0, zoneless: []};
@@ -32,7 +32,7 @@ ZONELESS = r"""() => {
 
 
 def names_zones(page: Page) -> None:
-    """Fail if the page shows no time of day, or a time whose zone the reader cannot know."""
+    """Fail if the page shows no time of day, or a time whose zone is not clear to the user."""
     page.wait_for_load_state("load")
     found = page.evaluate(ZONELESS)
     assert found["read"] and found["zoneless"] == [], (page.url, found)
@@ -121,7 +121,7 @@ def test_the_card_page_shows_when_the_sign_in_ends_and_a_new_code_restores_the_s
 
 
 def sign_in(page: Page, number: str) -> None:
-    """Sign in with a phone number and the code that it gets."""
+    """Sign in with a phone number and the code that is sent to it."""
     page.fill("#phone", number)
     page.click("button.button-main")
     page.fill("#code", page.inner_text(".notice code"))
@@ -174,7 +174,7 @@ def test_a_ticket_to_new_york_that_is_bought_in_london_names_the_zone_of_each_ti
 
 
 def ends_in(page: Page, time: str) -> None:
-    """Move the page's clock forward, and fail unless the page then says when the sign-in ends."""
+    """Move the page's clock forward. Fail unless the page then says when the sign-in ends."""
     page.wait_for_load_state("load")  # now the script has started its timer
     page.clock.fast_forward(time)
     expect(page.locator(".stay")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The group link: Lea shares it, Finn takes and pays a share with it, and Zoe is a moment too late."""
+"""The group link: Lea shares it, Finn takes and pays a share through it, and Zoe is a moment too late."""
 
 import re
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def test_a_share_is_taken_and_paid_with_the_group_link(
     finn, zoe = (open_page(may_fail=True, java_script_enabled=script) for _ in range(2))
     finn.goto(link)
     zoe.goto(link)
-    zoe.click("summary.free")  # a page with something open does not update itself
+    zoe.click("summary.free")  # a page does not update itself while something on it is expanded
     heading(finn, "Lea paid. Which share is yours?")
     look(finn)
     finn.click("button.free:has-text('Finn')")
@@ -85,7 +85,7 @@ def test_a_share_is_taken_and_paid_with_the_group_link(
     pay(finn, FINNS, look)
     heading(finn, re.compile("You paid £"))
     finn.goto(link)
-    heading(finn, re.compile("You paid £"))  # the group link leads a mate who paid to the mate's own page
+    heading(finn, re.compile("You paid £"))  # for a mate who paid, the group link opens the mate's own page
     zoe.goto(link)
     for words in ("Paid", "Zoe", "Taken"):
         expect(zoe.locator(".group-come")).to_contain_text(words)
@@ -124,7 +124,7 @@ def test_the_lead_copies_the_visible_text(lea: Page) -> None:
     lea.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = lea.locator(".one-link [data-copy]")
     assert lea.evaluate("!navigator.share")
-    # In a browser that has no share sheet, this is the main button.
+    # If a browser has no share sheet, this is the main button.
     expect(button).to_have_class("button button-main")
     button.scroll_into_view_if_needed()
     before = button.bounding_box()
@@ -148,12 +148,12 @@ navigator.share = what => {
 
 @pytest.mark.long
 def test_the_share_sheet_gets_the_visible_text_and_can_be_closed(lea: Page) -> None:
-    """If she closes the share sheet, neither the page nor its console (see `open_page`) shows an error."""
+    """If she closes the share sheet, the page shows no error, and neither does its console (see `open_page`)."""
     lea.add_init_script(SHEET)
     lea.reload()
     button = lea.locator(".one-link [data-share]")
     expect(button).to_be_visible()
-    # The main button is the one that opens the share sheet.
+    # The main button opens the share sheet.
     expect(lea.locator(".one-link [data-copy]")).to_have_class("button")
     button.click()
     shown = lea.locator(".one-link-box strong").inner_text()

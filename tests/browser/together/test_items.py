@@ -1,4 +1,7 @@
-"""Four people share an order by item, everyone in first: one withdraws, and one uses the lead's card."""
+"""Four people split an order by item and pledge before the lead pays.
+
+One mate withdraws, and one has used the card with which the lead then pays.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +20,7 @@ AMYS = "378282246310005"
 
 
 class Hand:
-    """A mate's hand on a phone. It counts the taps and the fields that it fills in."""
+    """A mate who uses a phone. The class counts the taps, and the fields that the mate fills in."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.taps, self.fields = page, 0, 0
@@ -86,7 +89,7 @@ def test_four_people_share_by_item(
 
     lead.click("#pay-now")
     lead.wait_for_selector("#number")
-    gallery.give_card(lead, GOOD)  # the card that Zoe used, so her pledge ends
+    gallery.give_card(lead, GOOD)  # Zoe used the same card, so her pledge ends
     gallery.at(lead, "held")
     expect(zoe.locator("#withdraw")).to_have_count(0)
     stage.merchant.capture(order.checkout_uuid)

@@ -1,4 +1,4 @@
-"""Only with the keyboard, a mate takes and pays a share, and the lead asks again and keeps a share."""
+"""With the keyboard only, a mate takes and pays a share, and the lead asks again and covers a share."""
 
 import re
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 
 def press(page: Page, selector: str) -> None:
-    """Move to an element with Tab and press Enter."""
+    """Move to an element with Tab, and press Enter."""
     go_to(page, selector)
     page.keyboard.press("Enter")
 
@@ -69,7 +69,7 @@ def test_a_mate_who_is_in_uses_another_card(stage: Stage) -> None:
     press(finn, "#another-card")
     expect(finn.locator("#withdraw")).to_be_hidden()
     finn.keyboard.press("Tab")
-    finn.wait_for_timeout(5_000)  # the page updates itself twice
+    finn.wait_for_timeout(5_000)  # long enough for two updates of the page
     expect(finn.locator("#yes-another-card")).to_be_focused()
     heading(finn, "You’re in for £4.00")
     finn.keyboard.press("Enter")
@@ -87,7 +87,7 @@ def test_the_lead_opens_a_row_asks_a_mate_again_and_keeps_a_share(stage: Stage) 
     press(lea, ".group-tools .button-ink")
     expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("Not paid yet")
     assert link_of(lea, "Finn") != finns
-    press(lea, "summary:has(use[href*='card'])")  # the row stays open
+    press(lea, "summary:has(use[href*='card'])")  # the row must stay open
     press(lea, ".group-tools .button-ink")
     expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("You cover it")
 

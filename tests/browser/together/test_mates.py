@@ -1,4 +1,4 @@
-"""Lea asks her mates for their shares. Finn pays his share with the link, and Amy declines hers."""
+"""Lea asks her mates for their shares. Finn pays his share through the link, and Amy declines hers."""
 
 import re
 from collections.abc import Callable
@@ -92,7 +92,7 @@ def test_amounts_above_the_order_total_are_marked(
 
 
 def split(page: Page, look: Visit, *, script: bool) -> None:
-    """Split by amounts with two mates. The first amounts add up to more than the order, and are corrected."""
+    """Split by amounts with two mates. The first amounts exceed the order, and are then corrected."""
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     for position, (name, amount) in enumerate((("Finn", "24"), ("Amy", "80.00")), start=2):

@@ -1,4 +1,4 @@
-"""With letters of twice the size, the band at the top takes little of a phone's screen on a group's pages."""
+"""If letters are twice as large, the band at the top of a group's pages takes only a small part of a phone's screen."""
 
 from collections.abc import Callable
 

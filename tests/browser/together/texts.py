@@ -1,4 +1,4 @@
-"""Pages of a paid order for the gallery: receipt by SMS, returning payer, last day of a link, dispute."""
+"""Gallery pages of a paid order: receipt by SMS, returning payer, last day of a link, dispute."""
 
 from collections.abc import Callable
 
