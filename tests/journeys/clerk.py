@@ -1,11 +1,11 @@
 """A process that runs many commands of manage.py: `python -m tests.journeys.clerk`.
 
 It has the environment variables of a running service. It reads one command per line, as a JSON array of
-arguments, and writes the command's result on one line. Starting Django for each command would take longer
-than the tests themselves.
+arguments, and writes the command's result on one line. If Django were started for each command, this would
+take longer than the tests themselves.
 
-`["make_merchants", "100"]` prints a JSON list of merchants. It uses a fast hash for their passwords, because
-the secure hash of a password takes most of a second.
+`["make_merchants", "100"]` prints a JSON list of merchants. Their passwords are hashed with a fast hash,
+because a secure hash takes most of a second.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def _run(arguments: list[str]) -> dict[str, Any]:
     try:
         if arguments[0] == "make_merchants":
             return {"exit_code": 0, "printed": json.dumps(_make_merchants(int(arguments[1])))}
-        # Without the redirection, text that the command prints would be read as a result line.
+        # Without the redirection, the text that a command prints would be mistaken for a result line.
         with contextlib.redirect_stdout(printed):
             call_command(*arguments, stdout=printed, stderr=printed)
     except CommandError as error:

@@ -11,21 +11,21 @@ from tests.journeys.service import Service
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Run the complete `make run`, for tests that do not break any of its processes."""
+    """Run the complete `make run`, for tests that do not damage any of its processes."""
     with services.running(tmp_path_factory.mktemp("service")) as started:
         yield started
 
 
 @pytest.fixture
 def merchant(service: Service) -> Iterator[Merchant]:
-    """Create a merchant for one test; fail after it unless the ledger agrees with the statuses."""
+    """Create a merchant for one test. After the test, fail unless the ledger agrees with the statuses."""
     yield service.new_merchant()
     service.prove_ledger()
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Run a webhook endpoint for one test; fail after it unless each request had a valid signature."""
+    """Run a webhook endpoint for one test. After the test, fail unless every request had a valid signature."""
     with receivers.listening() as endpoint:
         yield endpoint
     assert endpoint.refused == []
@@ -33,6 +33,6 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def subscribed(merchant: Merchant, receiver: Receiver) -> Merchant:
-    """Subscribe the merchant to all events, with the receiver's URL; return the merchant."""
+    """Subscribe the receiver's URL to all of the merchant's events. Return the merchant."""
     receiver.secrets = [merchant.subscribe(receiver.url)]
     return merchant

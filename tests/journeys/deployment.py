@@ -1,6 +1,6 @@
-"""Web, worker and beat as separate processes (parts), with a separate PostgreSQL and Redis.
+"""Web, worker and beat as separate processes, called parts, with a separate PostgreSQL and Redis.
 
-A test can kill or stop any of these, without an effect on other tests.
+A test can kill or stop any of these without affecting other tests.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from tests.journeys import polling, service
 from tests.journeys.service import ROOT, Service
 
 PARTS = ("web", "worker", "beat")
-# Seconds for which a silent Redis does not answer. No test takes so long, and a restart of Redis ends it.
+# How many seconds a silent Redis does not answer. No test takes as long, and a restart of Redis ends the silence.
 SILENT_SECONDS = 600
 
 
 class Part(NamedTuple):
-    """How a process of the deployment is started: its command, environment variables and working folder."""
+    """How to start a process of the deployment: its command, environment variables and working folder."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
@@ -35,9 +35,9 @@ class Part(NamedTuple):
 
 
 class Deployment:
-    """A service that tests can break. It runs the commands of `make run` as separate processes.
+    """A service that tests may damage. It runs the commands of `make run` as separate processes.
 
-    Each process ends with the thread that started it.
+    When the thread that started a process ends, the process ends too.
     """
 
     def __init__(self, folder: Path, own: engines.Engines, variables: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ class Deployment:
         process.wait(40)
 
     def ended(self, part: str, *, within: float) -> int:
-        """Wait until the process of a part ends on its own, and return its exit code."""
+        """Wait until the process of a part ends without being stopped, and return its exit code."""
         return self._running.pop(part).wait(within)
 
     def stop_redis(self) -> None:
@@ -92,7 +92,7 @@ class Deployment:
         self.engines.stop_redis()
 
     def silence_redis(self) -> None:
-        """Make Redis accept connections and commands without answering them."""
+        """Make Redis accept connections and commands, but never answer."""
         self._is_redis_whole = False
         with redis.Redis.from_url(self.engines.redis_url) as connection:
             connection.client_pause(SILENT_SECONDS * 1000)
@@ -102,15 +102,15 @@ class Deployment:
             connection.flushall()
 
     def one_row(self, statement: str, *parameters: str) -> Any:
-        """Run an SQL statement and return its only row. Tests use it for data that no API shows."""
+        """Run an SQL statement, and return its only row. Tests use it for data that no API shows."""
         with psycopg.connect(self.engines.database_url) as connection:
             (row,) = connection.execute(statement, parameters).fetchall()
         return row
 
     def restart_all(self, variables: Mapping[str, str], **of_part: Mapping[str, str]) -> None:
-        """Restart all parts with additional environment variables, and return when all of them answer.
+        """Restart all parts with additional environment variables. Return when all of them answer.
 
-        All parts get `variables`. `of_part` maps the name of a part to more variables for this part only.
+        All parts get `variables`. `of_part` maps the name of a part to further variables for this part only.
         """
         for name, part in list(self.parts.items()):
             self.kill(name)
@@ -119,7 +119,7 @@ class Deployment:
         self.make_whole()
 
     def make_whole(self) -> None:
-        """Start the parts that do not run, repair Redis, and return when web and worker answer."""
+        """Start the parts that are not running, and repair Redis. Return when web and worker answer."""
         if not self._is_redis_whole:
             self.engines.stop_redis()
             self.engines.start_redis()
@@ -130,18 +130,18 @@ class Deployment:
         polling.until(self.is_ready, within=60, what="web and worker")
 
     def is_ready(self) -> bool:
-        """Return whether web and worker answer. The proxy does not pass /readyz on."""
+        """Return whether web and worker answer. Web is asked directly, because the proxy does not pass on /readyz."""
         with contextlib.suppress(requests.RequestException):
             answer = requests.get(f"http://127.0.0.1:{self.variables['PORT']}/readyz", timeout=5)
             return answer.status_code == 200 and b" ready." in (self._folder / "worker.log").read_bytes()
         return False
 
     def group(self, part: str) -> int:
-        """Return the id of the process group of a running part, which contains its child processes."""
+        """Return the id of the process group of a running part. The group contains the part's child processes."""
         return self._running[part].pid
 
     def are_alive(self) -> bool:
-        """Return whether all started parts still run."""
+        """Return whether all parts that were started are still running."""
         return all(process.poll() is None for process in self._running.values())
 
     def end(self) -> None:
@@ -155,9 +155,9 @@ class Deployment:
 
 @contextlib.contextmanager
 def running(folder: Path, postgres: Mapping[str, str] | None = None) -> Iterator[tuple[Deployment, Service]]:
-    """Run a deployment, and a clerk process for manage.py commands, until the block ends.
+    """Run a deployment for the duration of the block, with a clerk process for manage.py commands.
 
-    `postgres` has additional settings of PostgreSQL.
+    `postgres` has additional settings for PostgreSQL.
     """
     template.copy_to(folder)
     with (folder / template.CLUSTER / "postgresql.auto.conf").open("a") as file:
@@ -168,7 +168,7 @@ def running(folder: Path, postgres: Mapping[str, str] | None = None) -> Iterator
         engines.running(folder, durable=False) as own,
         pooler.in_front_of(own.database_url, folder) as database_url,
     ):
-        # If the tests run through PgBouncer, they use its configuration without prepared statements.
+        # If the tests use PgBouncer, they use its configuration without prepared statements.
         may_prepare = database_url == own.database_url
         variables |= {"DATABASE_URL": database_url, "DATABASE_PREPARE": str(may_prepare).lower()}
         variables["REDIS_URL"] = own.redis_url

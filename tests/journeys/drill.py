@@ -1,6 +1,6 @@
-"""The service with a separate sandbox bank, and with a PostgreSQL that archives its write-ahead log.
+"""The service with a separate sandbox bank, and with a PostgreSQL server that archives its write-ahead log.
 
-A test can destroy the data of this PostgreSQL, and then restore the database from a backup and the archive.
+A test can destroy the data of this server, and then restore the database from a backup and the archive.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import Service
 
-# The tests run the commands of this page, with paths of this machine.
+# The tests run the commands on this page, but with paths that exist on this machine.
 PAGE = "operate.md"
 RESTORED_TO = re.compile(r"recovery_target_time = '.*'")
 CHARGES = """
@@ -38,7 +38,7 @@ FROM bank_charge c
 class Charge(NamedTuple):
     """A charge in the bank's books.
 
-    `borne` is the captured amount minus the refunds. `captures` is the number of captures.
+    `borne` is the captured amount minus the refunds. `captures` is how often the charge was captured.
     """
 
     payment: str
@@ -49,7 +49,7 @@ class Charge(NamedTuple):
 
 
 class Machine:
-    """A folder in place of a machine with PostgreSQL. A restore does not change its `database_url`."""
+    """A folder that replaces a machine with PostgreSQL. After a restore, `database_url` is still the same."""
 
     def __init__(self, folder: Path, sockets: Path, held: int) -> None:
         self._place = servers.ServerFolders(folder, sockets, held, durable=True)
@@ -61,7 +61,7 @@ class Machine:
         )
         for path in (folder / "archive", self._backup, self._settings):
             path.mkdir(mode=0o700)
-        # Debian's postgresql.conf includes a folder in the same way.
+        # This has the same effect as Debian's postgresql.conf, which includes such a folder too.
         with (self._cluster / "postgresql.conf").open("a") as settings:
             settings.write(f"include_dir = '{self._settings}'\n")
         archiving = self._here(pages.block(PAGE, "archive_command"))
@@ -70,7 +70,7 @@ class Machine:
         self.server = servers.postgres(self._place)
 
     def _here(self, typed: str) -> str:
-        """Return the page's commands, with paths that exist on this machine."""
+        """Return the page's commands with paths that exist on this machine."""
         folder = self._place.folder
         for there, here in {
             "/var/lib/postgresql/17/main": str(self._cluster),
@@ -85,7 +85,7 @@ class Machine:
         return typed
 
     def _run(self, typed: str) -> None:
-        """Run commands of the page, without `systemctl`, because this class starts and stops the server."""
+        """Run commands from the page, but leave out `systemctl`, because this class starts and stops the server."""
         server = next(part for part in self.server.command if part.endswith("/bin/postgres"))
         path = f"{Path(server).parent}:{servers.ENVIRONMENT['PATH']}"
         given = {"PATH": path, "PGHOST": str(self._place.sockets), "PGUSER": "checkout"}
@@ -100,7 +100,7 @@ class Machine:
         self.server.stop()
 
     def lose(self) -> None:
-        """Kill the server and delete its data, including the log that is not archived yet."""
+        """Kill the server and delete its data, including the part of the log that is not archived yet."""
         pid = int((self._cluster / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGKILL)
         self.server.stop()
@@ -108,7 +108,7 @@ class Machine:
         self._cluster.mkdir()
 
     def restore(self, moment: str) -> None:
-        """Restore the database to its state at the time `moment`, with the same `database_url`."""
+        """Restore the database to its state at the time `moment`. The `database_url` stays the same."""
         (day,) = self._backup.iterdir()
         typed = pages.block(PAGE, "recovery.signal").replace("<day>", day.name)
         self._run(RESTORED_TO.sub(f"recovery_target_time = '{moment}'", typed))
@@ -142,7 +142,7 @@ class Drill(Deployment):
         self.parts["bank"] = Part(command, apart)
 
     def lose_the_machine(self) -> None:
-        """Kill all processes, and delete the data of Redis and of the database. Only the bank is kept."""
+        """Kill all processes, and delete the data of Redis and of the database. Only the bank keeps its data."""
         for part in set(self._running) - {"bank"}:
             self.kill(part)
         self.machine.lose()
@@ -151,7 +151,7 @@ class Drill(Deployment):
         self.flush_redis()
 
     def start_again(self) -> None:
-        """Start all parts that do not run. Return when web answers /readyz, with any status."""
+        """Start all parts that are not running. Return when web answers /readyz with any status."""
         for part in set(self.parts) - set(self._running):
             self.start(part)
         polling.until(lambda: self.readyz() is not None, within=60, what="an answer of web")
@@ -163,20 +163,20 @@ class Drill(Deployment):
         return None
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Run an SQL statement and return its rows. Tests use it for data that no API shows."""
+        """Run an SQL statement, and return its rows. Tests use it for data that no API shows."""
         address = self._books.database_url if of_bank else self.machine.database_url
         with psycopg.connect(address, autocommit=True) as connection:
             cursor = connection.execute(statement, parameters or None)
             return cursor.fetchall() if cursor.description else []
 
     def charges(self) -> dict[str, Charge]:
-        """Map each payment to its charge at the bank."""
+        """Map the id of each payment to its charge at the bank."""
         return {row[0]: Charge(*row) for row in self.rows(CHARGES, of_bank=True)}
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[Drill, Service]]:
-    """Run the service, its bank, and a clerk process for manage.py commands, until the block ends."""
+    """Run the service and its bank for the duration of the block, with a clerk process for manage.py commands."""
     template.copy_to(folder / "machine")
     template.copy_to(folder / "bank")
     port, bank_port = service.free_ports()

@@ -1,4 +1,4 @@
-"""A simulated next release: a copy of this release with new columns in some models, and their migrations."""
+"""A simulated next release: a copy of this release, with new columns in some models and the migrations for them."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,8 @@ from tests.config.deploy import package
 _major, _minor, _ = version.VERSION.split(".")
 # The version number of the simulated next release.
 NEXT = f"{_major}.{int(_minor) + 1}.0"
-# Models that get a new column: for each app that stores orders, the model whose rows are written most often.
+# The models that get a new column. For each app that stores orders, it is the model whose rows are written
+# most often.
 WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Endpoint"}
 FIELD = 'models.CharField(max_length=10, default="", db_default="")'
 COLUMN = """
@@ -39,9 +40,9 @@ class Migration(migrations.Migration):
 
 
 def write(folder: Path) -> list[str]:
-    """Write the next release into a folder; return the names of its new migrations in order.
+    """Write the next release into a folder. Return the names of its new migrations, in order.
 
-    A migration may only add to the schema. These migrations add a column with a database default, and create
+    Migrations may only add to the schema. These migrations add a column with a database default, and create
     an index CONCURRENTLY.
     """
     for path in filter(lambda one: (package.ROOT / one).is_dir(), package.shipped()):

@@ -1,6 +1,6 @@
-"""A merchant's backend that uses the public API over HTTP.
+"""A merchant's backend, which uses the public API over HTTP.
 
-It also uses the sandbox helpers, which pay as a customer and let time pass.
+It also uses the sandbox helpers, to pay as a customer and to let time pass.
 """
 
 import math
@@ -18,7 +18,7 @@ from tests import factories
 from tests.journeys import polling
 
 Json = dict[str, Any]
-# Timeout of the HTTP client in seconds. Tests that require faster responses measure the time themselves.
+# Timeout of the HTTP client in seconds. If a test needs a faster response, it measures the time itself.
 PATIENCE = 20.0
 
 
@@ -54,7 +54,7 @@ class Merchant:
         return {"Authorization": str(self._http.headers["Authorization"])}
 
     def call(self, method: str, path: str, body: Json | None = None) -> requests.Response:
-        """Send a request to `/api/<path>` and return the answer, even if it is an error."""
+        """Send a request to `/api/<path>`, and return the response, even if it is an error."""
         began = time.monotonic()
         answer = self._http.request(method, f"{self.base_url}/api/{path}", json=body, timeout=PATIENCE)
         self.longest = max(self.longest, time.monotonic() - began)
@@ -64,7 +64,7 @@ class Merchant:
         return self.call("POST", f"merchant/v1/{path}", body)
 
     def create(self, **changes: Any) -> str:
-        """Create an order of £90.00 and return its checkout_uuid."""
+        """Create an order of £90.00, and return its checkout_uuid."""
         order = factories.order(merchant_order_id=f"A-{uuid4().hex[:8]}", **changes)
         return str(_content(self.post("checkouts", order), 201)["checkout_uuid"])
 
@@ -86,14 +86,14 @@ class Merchant:
         return _content(self.post(f"checkouts/{checkout_uuid}/cancel", {}))
 
     def refund(self, checkout_uuid: str) -> str:
-        """Request a refund and return its reference."""
+        """Request a refund, and return its reference."""
         ref = f"R-{uuid4().hex[:8]}"
         answer = self.post(f"checkouts/{checkout_uuid}/refund", {"merchant_refund_ref": ref})
         assert (answer.status_code, answer.content) == (204, b""), answer.text
         return ref
 
     def subscribe(self, url: str, *event_types: str) -> str:
-        """Subscribe a URL to these event types, or to all if none is given; return the signing secret."""
+        """Subscribe a URL to these event types, or to all if none is given. Return the signing secret."""
         asked = {"url": url, "event_types": list(event_types) or ["*"]}
         return str(_content(self.post("webhooks/subscription", asked), 201)["signing_secret"])
 
@@ -101,7 +101,7 @@ class Merchant:
         return _content(self.post("webhooks/secret/rotate", {"revoke_previous": revoke_previous}))
 
     def log_of(self, event_id: str, *, length: int, within: float = 5) -> list[Json]:
-        """Wait until the delivery log has `length` attempts of an event, and return them, newest first."""
+        """Wait until the delivery log has `length` attempts to deliver an event. Return them, newest first."""
 
         def logged() -> list[Json] | None:
             found = _content(self.call("GET", f"merchant/v1/webhooks/deliveries?event_id={event_id}"))
@@ -111,7 +111,7 @@ class Merchant:
         return polling.until(logged, within=within, what=f"attempt {length} in the delivery log")
 
     def held(self, card: str = "4242424242424242") -> str:
-        """Create and pay a checkout, and return its checkout_uuid. The money is held, but not captured."""
+        """Create and pay a checkout, and return its checkout_uuid. Its money is held, but not captured."""
         checkout_uuid = self.create()
         assert self.pay(checkout_uuid, card)["status"] == "authorized"
         return checkout_uuid
@@ -131,7 +131,7 @@ class Merchant:
         return polling.until(moved, within=within, what=f"the checkout {status}")
 
     def advanced(self, checkout_uuid: str, status: str, *, within: float = 5) -> Json:
-        """Advance the checkout's time in steps of 5 s until it has the status, and return the checkout."""
+        """Advance the checkout's time in steps of 5 s until the checkout has the status, and return the checkout."""
 
         def moved() -> Json | None:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/advance", {"seconds": 5})
@@ -153,7 +153,7 @@ class Merchant:
 
     @contextmanager
     def answered_within(self, seconds: float) -> Iterator[None]:
-        """Fail unless each call in the block is answered in less than `seconds`."""
+        """Fail unless each call in the block gets its response in less than `seconds`."""
         self.longest = 0.0
         yield
         assert self.longest < seconds, f"A call took {self.longest:.1f} s."

@@ -1,4 +1,4 @@
-"""Waits for a condition, with a deadline."""
+"""Wait for a condition until a deadline."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Seen = TypeVar("Seen")
 def until(ask: Callable[[], Seen | None], *, within: float, what: str) -> Seen:
     """Call `ask` until it returns a truthy value, and return that value.
 
-    Fail with `what`, the name of the condition, if that takes longer than `within` seconds.
+    Fail with `what`, the name of the condition, if this takes longer than `within` seconds.
     """
     deadline = time.monotonic() + within
     while True:

@@ -38,7 +38,7 @@ Answer = Callable[[Arrival], int]
 class Receiver:
     """A receiver that verifies each delivery with `secrets` (rule signing.verify).
 
-    It answers a verified delivery with the status that `answer` returns.
+    It answers each verified delivery with the status that `answer` returns.
     """
 
     def __init__(self, url: str) -> None:
@@ -46,7 +46,7 @@ class Receiver:
         self.secrets: Sequence[str] = ()
         self.arrivals: list[Arrival] = []
         self.refused: list[str] = []
-        self.misfits: list[str] = []  # how bodies differ from the schemas of their events
+        self.misfits: list[str] = []  # messages about bodies that do not match their event's schema
         self.answer: Answer = lambda arrival: HTTPStatus.OK
         self._released = threading.Event()
 
@@ -54,7 +54,7 @@ class Receiver:
         self.answer = lambda arrival: status
 
     def hang(self) -> None:
-        """Accept deliveries, but do not answer them until the receiver is closed."""
+        """From now on, accept deliveries, but do not answer them until the receiver is closed."""
         self.answer = self._wait
 
     def _wait(self, arrival: Arrival) -> int:
@@ -65,7 +65,7 @@ class Receiver:
         self._released.set()
 
     def take(self, headers: dict[str, str], body: bytes) -> int:
-        """Verify and record a delivery, and return the status of the answer."""
+        """Verify and record a delivery, and return the status with which to answer it."""
         now = time.time()
         try:
             envelope = signing.verify(headers.get("X-Service-Signature"), body, self.secrets, int(now))
@@ -100,7 +100,7 @@ class Receiver:
 
 @contextmanager
 def listening() -> Iterator[Receiver]:
-    """Run a receiver on 127.0.0.1 until the block ends. Fail unless each body fits its event's schema."""
+    """Run a receiver on 127.0.0.1 for the duration of the block. Fail unless each body matches its event's schema."""
     receiver = Receiver("")
     with serving(lambda asked, body: Reply(receiver.take(dict(asked.headers.items()), body))) as address:
         receiver.url = f"{address}/webhooks"

@@ -29,7 +29,7 @@ class Service:
     """A running service.
 
     `shop_url` is empty if there is no demo shop. `ca` is the file with the CA that issued the service's
-    certificate. It is empty if the service does not use https.
+    certificate. If the service does not use https, it is empty.
     """
 
     base_url: str
@@ -38,7 +38,7 @@ class Service:
     ca: str = ""
 
     def command(self, *arguments: str) -> str:
-        """Run a command of manage.py in the clerk process, fail unless it succeeds, and return its output."""
+        """Run a command of manage.py in the clerk process, and return its output. Fail unless the command succeeds."""
         assert self.clerk.stdin is not None and self.clerk.stdout is not None
         self.clerk.stdin.write(json.dumps(arguments) + "\n")
         self.clerk.stdin.flush()
@@ -47,7 +47,7 @@ class Service:
         return str(result["printed"])
 
     def new_merchant(self, name: str = "Acme Tickets") -> Merchant:
-        """Create a merchant with `manage.py create_merchant` and return its backend."""
+        """Create a merchant with `manage.py create_merchant`, and return the merchant's backend."""
         email = f"owner-{uuid4().hex[:8]}@acme.example"
         made = json.loads(self.command("create_merchant", name, "--email", email, "--json"))
         merchant = Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]), self.ca)
@@ -55,12 +55,12 @@ class Service:
         return merchant
 
     def prove_ledger(self) -> None:
-        """Fail unless the ledger agrees with the statuses. The error names the checkouts."""
+        """Fail unless the ledger agrees with the statuses. The error names the checkouts for which it does not."""
         self.command("prove_ledger")
 
 
 def bare_environment(**more: str) -> dict[str, str]:
-    """Return the shell's basic environment variables, without this test run's databases and keys."""
+    """Return the basic environment variables of the shell, without the databases and keys of this test run."""
     kept = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     return kept | {"PYTHONPATH": str(ROOT)} | more
 
@@ -77,7 +77,10 @@ def free_ports() -> tuple[str, str]:
 def clerk(
     variables: Mapping[str, str], *, module: str = "tests.journeys.clerk"
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Run a process for manage.py commands (the clerk), with these variables, until the block ends."""
+    """Run a process for manage.py commands, called the clerk, for the duration of the block.
+
+    It gets these variables.
+    """
     command = children.tie_to_parent([sys.executable, "-m", module], by=signal.SIGTERM)
     with subprocess.Popen(
         command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -89,9 +92,9 @@ def clerk(
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Service]:
-    """Run the program of `make run` with its files in the folder until the block ends.
+    """Run the program of `make run` for the duration of the block, with its files in the folder.
 
-    Fail afterwards if one of its processes still runs, or if its sandbox file still exists.
+    Afterwards, fail if one of its processes is still running, or if its sandbox file still exists.
     """
     with pooler.variables_of_pooled_run() as more:
         with _running(folder, more) as started:
@@ -124,7 +127,7 @@ def _running(folder: Path, more: dict[str, str]) -> Iterator[Service]:
 
 
 def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, str]:
-    """Wait until the run writes its sandbox file, and return the content of the file."""
+    """Wait until the program has written its sandbox file, and return the content of the file."""
 
     def announced() -> bool:
         assert process.poll() is None, (folder / "run.log").read_text(errors="replace")[-3000:]

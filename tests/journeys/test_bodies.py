@@ -1,4 +1,4 @@
-"""Large, slow or broken requests from unknown clients use almost no resources of a running service."""
+"""Large, slow or invalid requests from unknown clients. They must use almost no resources of a running service."""
 
 import itertools
 import json
@@ -49,7 +49,7 @@ def head(service: Service, path: str, **headers: str) -> bytes:
 
 
 def answer_of(connection: socket.socket) -> str:
-    """Read until the service closes the connection, and return the text."""
+    """Read until the service closes the connection. Return the text."""
     with connection.makefile("rb") as file:
         return file.read().decode()
 
@@ -61,7 +61,7 @@ def refused(answer: str, status: int) -> None:
 
 
 def send(connection: socket.socket, pieces: Iterable[bytes]) -> int:
-    """Send the pieces until the service stops reading; return how many bytes were sent."""
+    """Send the pieces until the service stops reading. Return how many bytes were sent."""
     sent = 0
     connection.settimeout(1)
     try:
@@ -90,7 +90,7 @@ class TestTooLarge:
         with connected(service) as connection:
             connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
             pieces = itertools.chain([FILE], itertools.repeat(b"x" * 65_536, MANY // 65_536))
-            # The service does not read the body. The data only fills the socket buffers of the kernel.
+            # The service does not read the body, so the data only fills the kernel's socket buffers.
             assert send(connection, pieces) < MANY / 4
             assert stored_rows() == before
 
@@ -186,9 +186,9 @@ class TestASlowClient:
             assert "200 OK" not in answer_of(connection)
 
     def test_that_does_not_close_its_connection_delays_no_other(self, service: Service) -> None:
-        """A client that does not close its connection delays no one else.
+        """A client that does not close its connection must not delay other clients.
 
-        Because of a bug, the thread that accepts connections once waited 2 s for each such client.
+        Earlier, the thread that accepts connections had a bug, and waited 2 s for each such client.
         """
         with ExitStack() as held:
             for _ in range(40):

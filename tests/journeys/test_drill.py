@@ -1,8 +1,8 @@
 """The machine of the database is lost under load, and the database is restored to an earlier time.
 
-The bank keeps its data. The last minute before the loss is not restored, or the last five minutes in
-`make drill`. No matter what happened in this time, no card is charged or refunded twice, and no captured
-order is reported as voided.
+The bank keeps its data. The last minute before the loss is not restored, or the last five minutes in `make
+drill`. No matter what happened in this time, no card is charged or refunded twice, and no captured order is
+reported as voided.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LOST_SECONDS = float(os.environ.get("DRILL_SECONDS", "60"))
-# Seconds for which the closed service must not change any data. An open service runs each pump in this time.
+# How many seconds the closed service must not change any data. An open service runs every pump within this time.
 CLOSED_SECONDS = 8
-# Number of orders of each kind.
+# The number of orders of each kind.
 EACH = 3
 WRITTEN = """
 SELECT (SELECT count(*) FROM payments_operation), (SELECT count(*) FROM checkout_change),
@@ -38,7 +38,7 @@ FITS = "from config import startup_checks as checks; assert not checks.problems_
 
 
 class Shop:
-    """A merchant's backend that remembers the responses for its orders. Its customers can continue to buy."""
+    """A merchant's backend that remembers the responses about its orders. Its customers can continue to buy."""
 
     def __init__(self, service: Service) -> None:
         self.service, self.merchant = service, service.new_merchant()
@@ -49,7 +49,7 @@ class Shop:
         self._thread = threading.Thread(target=self._go_on, daemon=True)
 
     def _before(self) -> dict[str, list[str]]:
-        """Create orders; return them by the action that `act` carries out on them."""
+        """Create orders. Return them by the action that `act` will perform on them."""
         shop = self.merchant
         return {
             "refund": [shop.captured() for _ in range(EACH)],
@@ -66,11 +66,11 @@ class Shop:
         return uuid
 
     def hold_some(self) -> None:
-        """Pay more orders, just before `act` is called, because a hold ends after two minutes."""
+        """Pay further orders. Call this just before `act`, because a hold ends after two minutes."""
         self.before |= {act: [self.merchant.held() for _ in range(EACH)] for act in ("capture", "cancel")}
 
     def act(self) -> None:
-        """Carry out the actions that the restored database will not contain."""
+        """Perform the actions that are lost, so that the restored database will not contain them."""
         for uuid in self.before["capture"]:
             self.merchant.capture(uuid)
         for uuid in self.before["cancel"]:
@@ -93,7 +93,7 @@ class Shop:
         self._thread.join()
 
     def _go_on(self) -> None:
-        """Sell and capture orders, one after the other, until the shop is closed."""
+        """Sell and capture orders, one after another, until the shop is closed."""
         with contextlib.suppress(requests.RequestException, AssertionError):
             while not self._is_over.is_set():
                 uuid = self.merchant.held()
@@ -170,7 +170,7 @@ def test_after_a_restore_no_money_moves_twice_and_no_capture_is_reported_as_void
 
 
 def repeat_all(shop: Shop) -> None:
-    """Repeat each request of the lost time, as a backend does that does not know the outcome."""
+    """Repeat each request from the lost time, like a backend that does not know the outcome of its requests."""
     merchant = shop.merchant
     for act in ("capture", "pay and capture"):
         for uuid in shop.before[act]:
@@ -195,7 +195,7 @@ def repeat_all(shop: Shop) -> None:
 
 
 def compare(whole: Drill, before: dict[str, Charge]) -> None:
-    """Fail unless the bank's charges are the same as `before`. Only a hold may have been released."""
+    """Fail unless the bank's charges are the same as `before`. Only holds may have been released."""
     after = whole.charges()
     assert set(after) == set(before)
     for payment, charge in after.items():

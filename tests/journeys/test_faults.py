@@ -13,11 +13,11 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
-# Maximum seconds by which an event can be late, even if a process or Redis is broken.
+# How many seconds an event can be late at most, even if a process or Redis does not work.
 PROMPT = 3.0
-# Seconds that the sandbox bank takes to settle a refund.
+# How many seconds the sandbox bank takes to settle a refund.
 REFUND_SECONDS = 2.0
-# Maximum seconds for the response to a call.
+# The longest time in seconds for the response to a call.
 ANSWER = 3.0
 LEASES_OVER = """
 UPDATE webhooks_delivery SET lease_until = clock_timestamp() WHERE lease_token IS NOT NULL RETURNING id
@@ -51,7 +51,7 @@ def service(_parts: tuple[Deployment, Service]) -> Service:
 
 
 def hold_ends_soon(merchant: Merchant) -> tuple[str, str]:
-    """Return a held checkout and the end of its hold, which is in about two seconds."""
+    """Return a checkout whose hold ends in about two seconds, and the time when it ends."""
     checkout_uuid = merchant.held()
     return checkout_uuid, merchant.advance(checkout_uuid, 118)["capture_before"]
 
@@ -59,7 +59,7 @@ def hold_ends_soon(merchant: Merchant) -> tuple[str, str]:
 def lapses_in_time(receiver: Receiver, checkout_uuid: str, deadline: str) -> None:
     """Fail unless the merchant is notified within three seconds that the hold has lapsed.
 
-    No request triggers this.
+    No request causes this notification.
     """
     left = unix(deadline) - time.time()
     (told,) = receiver.awaited("checkout.voided", checkout_uuid, within=left + 2 * PROMPT)
@@ -67,9 +67,9 @@ def lapses_in_time(receiver: Receiver, checkout_uuid: str, deadline: str) -> Non
 
 
 def settles_in_time(deployment: Deployment, merchant: Merchant, checkout_uuid: str) -> None:
-    """Fail unless the bank receives the refund within three seconds of the call.
+    """Fail unless the bank gets the refund within three seconds of the call.
 
-    When the bank has settled the refund, the service must record that within three seconds.
+    After the bank has settled the refund, the service must record this within three seconds.
     """
     merchant.awaited(checkout_uuid, "refunded", within=REFUND_SECONDS + 2 * PROMPT)
     accepted_at, settles_at, settled_at = deployment.one_row(REFUND_TIMES, checkout_uuid)
@@ -84,7 +84,7 @@ def told_in_time(receiver: Receiver, event_type: str, checkout: Json, moment: st
 
 
 def goes_on(deployment: Deployment, merchant: Merchant, receiver: Receiver) -> None:
-    """Fail unless calls of all kinds are answered, and their effects happen, in time."""
+    """Fail unless calls of all kinds are answered in time and take effect in time."""
     with merchant.answered_within(ANSWER):
         lapsing, deadline = hold_ends_soon(merchant)
         paid = merchant.pay(merchant.create())
@@ -120,9 +120,9 @@ class TestValkeyStopped:
     def test_and_restarted_repeatedly_ends_no_worker(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
-        """Repeated stops of Valkey end no worker, even while tasks are running.
+        """Even if Valkey is stopped several times while tasks are running, no worker ends.
 
-        Because of a bug, about one of 22 stops once ended a worker.
+        Earlier, because of a bug, about one of 22 stops ended a worker.
         """
         for times in range(40):
             refunded = subscribed.captured()

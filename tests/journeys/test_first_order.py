@@ -1,4 +1,4 @@
-"""The first order of docs/install.md. The test runs the documented commands."""
+"""The first order, as described in docs/install.md. The test runs the documented commands."""
 
 import json
 import re
@@ -15,7 +15,7 @@ SECTION = (ROOT / "docs" / "install.md").read_text().partition("## 7. ")[2].part
 
 
 def typed(commands: str, *before: str) -> str:
-    """Run commands in a shell that stops at the first error, and return the output."""
+    """Run commands in a shell that stops at the first error. Return the output."""
     script = "\n".join(["set -euo pipefail", *before, commands])
     return subprocess.run(
         ["bash", "-c", script], env=bare_environment(), capture_output=True, text=True, check=True
@@ -23,7 +23,7 @@ def typed(commands: str, *before: str) -> str:
 
 
 def test_is_created_captured_and_refunded(merchant: Merchant) -> None:
-    """The documented shell commands work. In the test, a sandbox helper makes the customer's payment."""
+    """The documented shell commands must work. In the test, a sandbox helper makes the customer's payment."""
     known = merchant.credentials
     commands = CREATED.replace("https://pay.example", merchant.base_url)
     commands = commands.replace("client_id=…", f"client_id={known.client_id}")

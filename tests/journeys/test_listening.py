@@ -1,4 +1,4 @@
-"""listen.py runs against a real service, and forwards events to the receivers that merchants download."""
+"""listen.py is run against a real service, and forwards events to the receivers that merchants download."""
 
 import json
 import os
@@ -35,7 +35,7 @@ Path({path!r}).write_text(json.dumps([made.client.client_id, made.client_secret]
 
 
 class Listening:
-    """A process that runs listen.py, downloaded from the service, and the output so far."""
+    """A process that runs listen.py, which was downloaded from the service, and its output so far."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.said = process, ""
@@ -51,7 +51,7 @@ class Listening:
         return self.said.partition("Signing secret: ")[2].split()[0]
 
     def end(self) -> None:
-        """Stop listen.py as Ctrl-C does, and fail unless it exits without an error."""
+        """Stop listen.py as Ctrl-C does. Fail unless it exits without an error."""
         self.process.send_signal(signal.SIGINT)
         assert self.process.wait(5) == 0, self.said
         assert "Traceback" not in self.said

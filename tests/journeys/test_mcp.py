@@ -1,4 +1,4 @@
-"""A model tests an integration with mcp.py, downloaded from a real service, through the official client."""
+"""A model tests an integration through the official client, with mcp.py from a real service."""
 
 import asyncio
 import sys
@@ -19,14 +19,14 @@ LISTED_WITHIN, PAUSE = 10.0, 0.2  # seconds
 
 
 async def call(client: Client, name: str, **arguments: Any) -> Any:
-    """Return the answer of a tool, and fail if the tool reports an error."""
+    """Return the answer of a tool. Fail if the tool reports an error."""
     result = await client.call_tool(name, arguments)
     assert not result.is_error, result.content
     return result.structured_content
 
 
 async def events_of(client: Client, checkout_uuid: str, count: int) -> list[Any]:
-    """Return the checkout's events, once there are `count`."""
+    """Wait until the checkout has `count` events, and return them."""
     for _ in range(int(LISTED_WITHIN / PAUSE)):
         listed = (await call(client, "list_events", checkout_uuid=checkout_uuid))["events"]
         if len(listed) >= count:

@@ -1,4 +1,4 @@
-"""The processes of an installation: their names and metrics, and how a process that hangs is ended."""
+"""The processes of an installation: their names and metrics, and how a hanging process is ended."""
 
 import os
 import re
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 TOKEN = "nobody-guesses-this-token"
 NAMES = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()"
 STILL_SECONDS, END_SECONDS = 4.0, 20.0
-# Runs Celery's command with shorter times, so that a worker with a hanging thread ends sooner.
+# Runs Celery's command with shorter time limits, so that a worker with a hanging thread ends sooner.
 HASTY = f"""
 from celery.__main__ import main
 from config.lib.process import liveness
@@ -32,7 +32,7 @@ COUNTED = 'checkout_requests_total{method="GET",route="accounts/login/",status="
 
 
 class World(NamedTuple):
-    """A deployment with metrics, and with two workers that each have a port for probes."""
+    """A deployment with metrics, and with two workers that have separate ports for probes."""
 
     whole: Deployment
     service: Service
@@ -43,7 +43,7 @@ class World(NamedTuple):
         return (self.folder / f"{part}.log").read_text(errors="replace")
 
     def counts(self) -> dict[str, float]:
-        """Map the metrics file of each web process to the number of requests for the login page."""
+        """Map each metrics file of a web process to the number of requests for the login page that it counts."""
         found = {}
         for file in sorted((self.folder / "metrics").glob("counter_*.db")):
             read = MmapedDict.read_all_values_from_file(str(file))  # type: ignore[no-untyped-call]
@@ -51,7 +51,7 @@ class World(NamedTuple):
         return {name: count for name, count in found.items() if count}
 
     def login_requests(self) -> float:
-        """Return the number of requests for the login page, as shown at /metrics."""
+        """Return the number of requests for the login page that /metrics reports."""
         url = f"{self.service.base_url}/metrics"
         answer = requests.get(url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20)
         lines = (line for line in answer.text.splitlines() if line.startswith(COUNTED))
@@ -79,7 +79,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def test_processes_have_names_in_postgresql(world: World) -> None:
-    # The names are collected over time, because PgBouncer's connections have the name of their last user.
+    # PgBouncer gives a connection the name of its last user. The test therefore collects the names over time.
     seen = set[str]()
 
     def named() -> set[str]:
@@ -127,10 +127,10 @@ class TestMetrics:
 
 @pytest.mark.rule("environment.liveness")
 def test_processes_end_when_a_thread_hangs_and_lose_no_work(world: World) -> None:
-    """A worker with a hanging thread ends, and its refund is made after the restart.
+    """A worker with a hanging thread ends. After the restart, its refund is made.
 
-    Redis is stopped, so that a thread of the worker runs the pump. A failpoint makes this thread sleep before
-    it calls the bank.
+    Redis is stopped, so a thread of the worker runs the pump. A failpoint makes this thread sleep before it
+    calls the bank.
     """
     usual = world.whole.parts["worker"]
     words = list(usual.command)

@@ -24,14 +24,14 @@ KEYS = {
     *("shop_portal_email", "shop_portal_password"),
 }
 MADE = {"merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password"}
-# The checklist's cases without those that need a new secret, or a real wait of two minutes before the capture.
+# The cases of the checklist, except those that need a new secret, or a wait of two minutes before the capture.
 CASES = ("twice", "retry", "slow", "lost", "refused", "pledged")
 NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the project with its own `.local`, separate from any run of the original."""
+    """Return a copy of the project that has its own `.local`, so that runs of the original do not affect it."""
     copy = tmp_path_factory.mktemp("make") / "project"
     shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
     (copy / ".venv").symlink_to(Path(sys.prefix))
@@ -47,7 +47,7 @@ class Run:
         self.sandbox = tree / ".local" / "sandbox.json"
 
     def await_announcement(self) -> dict[str, str]:
-        """Wait for sandbox.json and return its content."""
+        """Wait for sandbox.json, and return its content."""
 
         def announced() -> bool:
             assert self.make.poll() is None, self.log()
@@ -65,7 +65,7 @@ class Run:
         os.killpg(self.make.pid, signal.SIGINT)
 
     def kill_the_program(self) -> None:
-        """Send SIGKILL to the program that make runs, but not to make."""
+        """Send SIGKILL to the program that make has started, but not to make itself."""
         make = self.make.pid
         (child,) = map(int, Path(f"/proc/{make}/task/{make}/children").read_text().split())
         os.kill(child, signal.SIGKILL)
@@ -76,8 +76,8 @@ class Run:
 
 @contextmanager
 def make_run(tree: Path) -> Iterator[Run]:
-    """Start `make run` in the tree; at the end of the block, stop the processes that are left."""
-    # A run that was killed leaves this file behind.
+    """Start `make run` in the tree. At the end of the block, stop the processes that are still running."""
+    # A run that was killed does not delete this file.
     (tree / ".local" / "sandbox.json").unlink(missing_ok=True)
     port, shop_port = service.free_ports()
     variables = service.bare_environment(PORT=port, SHOP_PORT=shop_port)
@@ -103,7 +103,7 @@ def make_run(tree: Path) -> Iterator[Run]:
 
 
 def manage(tree: Path, *arguments: str) -> str:
-    """Run manage.py without the environment variables of the run, as in another terminal."""
+    """Run manage.py without the environment variables of the run, as in a different terminal."""
     bare = service.bare_environment()
     del bare["PYTHONPATH"]
     command = [str(tree / ".venv" / "bin" / "python"), "manage.py", *arguments]
@@ -116,7 +116,7 @@ def merchant_of(known: dict[str, str]) -> Merchant:
 
 @contextmanager
 def ended(run: Run) -> Iterator[None]:
-    """Fail unless the processes of the run end after the block, and sandbox.json is deleted."""
+    """After the block, fail unless the processes of the run end and sandbox.json is deleted."""
     yield
     polling.until(run.is_gone, within=service.END_SECONDS, what="the end of the run")
     assert not run.sandbox.exists()

@@ -1,7 +1,7 @@
 """An upgrade under load: two releases run side by side on the schema of the new one, and no order fails.
 
 The old release is the commit in release_before.txt. The new release is this tree with additional migrations
-(later.py), so that there is always a migration to run.
+(later.py), so that the upgrade always has a migration to run.
 """
 
 import json
@@ -30,14 +30,14 @@ from webhooks.models import EventType
 pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environment.migrations")]
 BEFORE = (ROOT / "tests" / "journeys" / "release_before.txt").read_text().strip()
 SHOPS = 3
-# Seconds for which each combination of old and new processes runs under load.
+# How many seconds each combination of old and new processes runs under load.
 SIDE_BY_SIDE = 5.0
 WORKER = "-m celery --quiet --app config.celery worker --without-gossip --without-mingle --loglevel INFO"
 BEAT = "-m celery --quiet --app config.celery beat --schedule"
 
 
 class Shop(threading.Thread):
-    """A merchant's backend. If one web process does not answer, it sends the request to the other one."""
+    """A merchant's backend. If a web process does not answer, it sends the request to the other web process."""
 
     def __init__(self, addresses: list[str], key: dict[str, str]) -> None:
         super().__init__(daemon=True)
@@ -57,7 +57,7 @@ class Shop(threading.Thread):
         self.failed: list[str] = []
 
     def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
-        """Send a request and return the answer. Retry for at most 30 s while processes start or end."""
+        """Send a request and return the response. Retry for at most 30 s while processes start or end."""
         until = time.monotonic() + 30
         while True:
             try:
@@ -82,7 +82,7 @@ class Shop(threading.Thread):
 
     def _order(self) -> None:
         uuid = self.verb("merchant/v1/checkouts", factories.order(), 201)["checkout_uuid"]
-        # The status is 409 if a process ended before it answered, after it had paid the checkout.
+        # If a process paid the checkout but ended before it answered, the status is 409.
         self.verb(f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"}, 200, 409)
         self.orders += 1
         if self.orders % 4 == 0:
@@ -98,13 +98,13 @@ class Shop(threading.Thread):
         self.refunds.append(uuid)
 
     def status(self, uuid: str) -> str:
-        """Return a checkout's status. Repeat the call while the rate limit refuses it."""
+        """Return a checkout's status. If the rate limit refuses the call, repeat it."""
         while (answer := self.ask("GET", f"/api/merchant/v1/checkouts/{uuid}")).status_code == 429:
             time.sleep(0.2)
         return str(answer.json()["data"]["status"])
 
     def settled(self, *, within: float) -> set[str]:
-        """Wait until all refunds have ended; return the different statuses of their checkouts."""
+        """Wait until all refunds have ended. Return the different statuses of their checkouts."""
         until = time.monotonic() + within
         left, found = set(self.refunds), set[str]()
         while left and time.monotonic() < until:
@@ -144,7 +144,7 @@ class Upgrade:
         return done.stdout
 
     def start(self, name: str, release: str) -> None:
-        """Start a process of a release, and return when it is ready."""
+        """Start a process of this release. Return when the process is ready."""
         tree = self._trees[release]
         if name.startswith("web"):
             port = self.ports[int(name[-1])]
@@ -162,7 +162,7 @@ class Upgrade:
             polling.until(lambda: b" ready." in log.read_bytes(), within=60, what=f"{release} {name}")
 
     def replace(self, name: str) -> None:
-        """Stop a process of the old release with SIGTERM, and start it from the new release."""
+        """Stop a process of the old release with SIGTERM, and start it again from the new release."""
         self._whole.stop(name)
         self.start(name, "new")
 
@@ -170,7 +170,7 @@ class Upgrade:
         self._whole.stop(name)
 
     def version(self, name: str) -> str:
-        """Return the version that a process has logged at its last start."""
+        """Return the version that a process logged when it last started."""
         log = self._folder / f"{name}.log"
 
         def versions() -> list[str]:
@@ -212,7 +212,7 @@ def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
 
 @contextmanager
 def trading(upgrade: Upgrade, listening: Receiver) -> Iterator[list[Shop]]:
-    """Run shops that order, pay, capture and refund until the block ends."""
+    """Run shops that order, pay, capture and refund for the duration of the block."""
     shops = []
     for number in range(SHOPS):
         made = upgrade.manage(
@@ -241,10 +241,10 @@ def test_no_order_fails_while_two_releases_run_side_by_side(upgrade: Upgrade, re
         said = upgrade.manage("new", "migrate")
         assert sum(shop.orders for shop in shops) > before, "the load stood still while it was migrated"
         assert set(upgrade.added) <= set(re.findall(r"Applying (\S+)\.\.\. OK", said))
-        # Only the old release runs, on the new schema.
+        # At this point, only the old release runs, but on the new schema.
         time.sleep(SIDE_BY_SIDE)
         upgrade.start("worker2", "new")
-        # Workers of both releases run.
+        # At this point, workers of both releases run.
         time.sleep(SIDE_BY_SIDE)
         for name in ("web0", "worker", "web1", "beat"):
             upgrade.replace(name)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.journey
 
 
 def verifies(arrival: Arrival, secret: str) -> bool:
-    """Return whether this one secret is enough to verify the delivery."""
+    """Return whether the delivery can be verified with this secret only."""
     try:
         signing.verify(arrival.headers["X-Service-Signature"], arrival.body, [secret], int(time.time()))
     except signing.VerificationError:
@@ -22,7 +22,7 @@ def verifies(arrival: Arrival, secret: str) -> bool:
 
 
 def retried(merchant: Merchant, checkout_uuid: str, event_id: str, *, attempts: int) -> None:
-    """Wait until `attempts` attempts to deliver the event have ended, then make the next attempt due."""
+    """Wait until `attempts` delivery attempts for the event have ended. Then make the next attempt due."""
     latest = merchant.log_of(event_id, length=attempts)[0]
     assert latest["attempt_number"] == attempts
     merchant.advance(checkout_uuid, seconds_until(latest["next_attempt_at"]))

@@ -1,1 +1,1 @@
-"""The documentation's examples, run against the running service."""
+"""The documentation's examples, run against a running service."""

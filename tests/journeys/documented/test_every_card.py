@@ -1,4 +1,4 @@
-"""Every quick start and every receiver runs against every test card of the sandbox."""
+"""Every quick start and every receiver is run with every test card of the sandbox."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ DECLINED = {number for number, card in CARDS.items() if card.decline_reason}
 IN_DOUBT = {number for number, card in CARDS.items() if card.loses_capture_answer or card.gets_no_capture}
 UNCAPTURED = {number for number, card in CARDS.items() if card.gets_no_capture}
 DISPUTED = {number for number, card in CARDS.items() if card.disputed_in}
-# What a quick start prints in the end, and the error that it names, for the cards that are not simply approved.
+# For each card that is not simply approved: the last line that a quick start prints, and the error that it names.
 ENDS = {
     **dict.fromkeys(DECLINED, ("created", "card_declined")),
     **dict.fromkeys(IN_DOUBT, ("authorized", "outcome_unknown")),
@@ -36,9 +36,9 @@ ENDS = {
 
 @contextmanager
 def paying_with(card: str, merchant: Merchant) -> Iterator[str]:
-    """Run a server that forwards each call to the service, and adds the card to the helper `pay`.
+    """Run a server that forwards each call to the service, and adds the card to calls of the helper `pay`.
 
-    If the card is disputed, the refund is forwarded once the dispute is open.
+    If the card leads to a dispute, the server forwards the refund only after the dispute is open.
     """
 
     def forward(asked: BaseHTTPRequestHandler, body: bytes) -> Reply:
@@ -67,7 +67,7 @@ def run_with(card: str, program: Path, merchant: Merchant, folder: Path) -> "Com
 @pytest.mark.rule("docs.every_card")
 @pytest.mark.parametrize("program", QUICK_STARTS, ids=by_suffix)
 def test_a_quick_start_ends_as_each_card_says(program: Path, merchant: Merchant, tmp_path: Path) -> None:
-    # The first program is compiled before the others start.
+    # The first program is run separately, so that it is compiled before the others start.
     done = {card: run_with(card, program, merchant, tmp_path) for card in list(CARDS)[:1]}
     with ThreadPoolExecutor(4) as pool:
         run = partial(run_with, program=program, merchant=merchant, folder=tmp_path)
@@ -95,12 +95,12 @@ def test_a_receiver_fulfils_exactly_what_is_captured(
             wait_for(partial(is_in, running, order), within=40)
         for card in UNCAPTURED:
             ask_again_about(merchant.held(card), merchant, running)
-        # It still captures after all of this.
+        # After all these cards, the receiver still captures an order.
         wait_for(partial(is_in, running, merchant.held()), within=40)
 
 
 def ask_again_about(unresolved: str, merchant: Merchant, running: Running) -> None:
-    """Fail unless the receiver repeats an unresolved capture within the same delivery, and never fulfils it."""
+    """Fail unless the receiver retries an unresolved capture during the same delivery, and never fulfils the order."""
     begun = len(running.output())
     wait_for(lambda: "a delivery is answered 500" in running.output()[begun:], within=40)
     tried = running.output()[begun:].partition("a delivery is answered 500")[0]

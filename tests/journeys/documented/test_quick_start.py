@@ -1,4 +1,4 @@
-"""The programs that merchants download from the documentation run against the service."""
+"""The programs that merchants download from the documentation, run against the service."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -70,9 +70,9 @@ def test_a_receiver_captures_what_customers_pay(
     running = programs.start(receiver, tmp_path, given, stack, port=port)
     for card in (
         "4242424242424242",
-        # With this card, the bank confirms the capture only after three seconds.
+        # With this card, the bank takes three seconds to confirm the capture.
         "4000000000000077",
-        # With this card, the bank's answer to the capture is lost (504), and the service asks for it later.
+        # With this card, the bank's answer to the capture is lost (504). The service asks for it later.
         "4000000000006975",
     ):
         order = merchant.held(card)

@@ -1,4 +1,4 @@
-"""The tests follow each recipe of the documentation, step by step, on the running service."""
+"""The tests follow each recipe in the documentation, step by step, on the running service."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-# Recipes that wait some seconds for the bank or for the next attempt of a delivery.
+# Recipes that wait some seconds for the bank or for the next delivery attempt.
 TAKE_LONG = {
     f"recipe-{name}"
     for name in (
@@ -29,7 +29,7 @@ RUN = [
 
 
 def followed(merchant: Merchant, checkout: str, step: Step) -> None:
-    """Send the call of a recipe's step, and fail unless the response is the documented one.
+    """Send the call of a recipe's step. Fail unless the response is as documented.
 
     If the recipe says that the step waits, repeat the call for up to 25 s.
     """
@@ -63,7 +63,7 @@ def at(content: Any, path: str) -> Any:
 def test_each_recipe_works_as_documented(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
     if recipe.anchor == "recipe-endpoint-down":
         receiver.answer_with(500)
-    # The test does not give the new secret to the receiver, so the receiver accepts every signature.
+    # The test does not pass the new secret to the receiver, so the receiver must accept every signature.
     if recipe.anchor == "recipe-rotation":
         receiver.answer = lambda arrival: 200
     item = factories.item(quantity=1, unit_price=2250)

@@ -1,1 +1,1 @@
-"""Third-party programs that use the API's document: clients in two languages, and a collection of requests."""
+"""Third-party programs that read the API's document: they generate clients, and send generated requests."""

@@ -1,4 +1,4 @@
-"""Generates API clients with openapi-generator's documented commands, and compiles a shop's backend with each."""
+"""Generates API clients with the documented openapi-generator commands, and compiles a shop's backend with each."""
 
 import shutil
 from collections.abc import Iterable
@@ -6,17 +6,17 @@ from pathlib import Path
 
 from tests.journeys.generated.making import HERE, documented_command, run
 
-# Where Debian's packages put the modules that the clients import.
+# The folder in which Debian's packages install the modules that the clients import.
 GO_PACKAGES = "/usr/share/gocode"
 
 
 def generate(generator: str, base_url: str, folder: Path) -> None:
-    """Generate a client in the folder with the guide's command for this generator."""
+    """Generate a client in the folder, with the command that the guide shows for this generator."""
     run(*documented_command(f"openapi-generator-cli generate -g {generator}", base_url), within=folder)
 
 
 def go_shop(base_url: str, folder: Path) -> list[str]:
-    """Generate the Go client, vet it and shop.go, build the shop, and return its command."""
+    """Generate the Go client, vet the client and shop.go, build the shop, and return the command that runs it."""
     sources = folder / "src"
     (sources / "shop").mkdir(parents=True)
     generate("go", base_url, sources)
@@ -28,7 +28,7 @@ def go_shop(base_url: str, folder: Path) -> list[str]:
 
 
 def php_shop(base_url: str, folder: Path) -> list[str]:
-    """Generate the PHP client, check the syntax of each file, and return the command of shop.php."""
+    """Generate the PHP client, check the syntax of each file, and return the command that runs shop.php."""
     generate("php", base_url, folder)
     client = folder / "checkout-client"
     for path in sorted(client.glob("lib/**/*.php")):
@@ -38,7 +38,7 @@ def php_shop(base_url: str, folder: Path) -> list[str]:
 
 
 def ruby_shop(base_url: str, folder: Path) -> list[str]:
-    """Generate the Ruby client, load all of it, and return the command of shop.rb."""
+    """Generate the Ruby client, load all of it, and return the command that runs shop.rb."""
     generate("ruby", base_url, folder)
     client = folder / "checkout-client"
     run("ruby", "-Ilib", "-e", "require 'checkout_client'", within=client)

@@ -69,7 +69,7 @@ def ordered() -> CheckoutRequest:
 
 
 def bought(client: AuthenticatedClient) -> UUID:
-    """Create, pay and capture an order of two tickets; return its id."""
+    """Create, pay and capture an order of two tickets. Return its id."""
     created = create_checkout.sync(client=client, body=ordered(), idempotency_key=str(uuid4()))
     assert isinstance(created, CreatedCheckoutResponse)
     checkout_uuid: UUID = created.data.checkout_uuid
@@ -83,7 +83,7 @@ def bought(client: AuthenticatedClient) -> UUID:
 
 
 def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
-    """Refund the order and wait until the refund has ended; return all statuses that the order had.
+    """Refund the order, and wait until the refund has ended. Return all statuses that the order had.
 
     The first status is the one before the refund.
     """
@@ -119,7 +119,7 @@ def log(client: AuthenticatedClient) -> tuple[list[str], list[str]]:
 
 
 def listed(client: AuthenticatedClient) -> list[str]:
-    """Return the ids of the paid orders in the event feed, followed by the unknown event types in it."""
+    """Return the ids of the paid orders in the event feed, followed by the event types in it that are unknown."""
     feed = list_events.sync(client=client)
     assert isinstance(feed, EventFeedResponse)
     events = [entry.event for entry in feed.data.events]

@@ -1,4 +1,4 @@
-"""Schemathesis generates calls from the API's document: the service answers each as the document says."""
+"""Schemathesis generates calls from the API's document. The service must answer each call as the document says."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Generated clients can sell, refund and receive events, and later additions to the API do not break them."""
+"""Generated clients can sell, refund and receive events. They still work after additions to the API."""
 
 import json
 from collections.abc import Callable
@@ -27,14 +27,14 @@ SHOPS = {
 def shop(
     request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
-    """Generate a client with the guide's command, and return the command that runs a shop with it."""
+    """Generate a client with the guide's command. Return the command that runs a shop with it."""
     make: Callable[[str, Path], list[str]] = SHOPS[request.param]
     return make(service.base_url, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture
 def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
-    """Return a delivered `checkout.authorized` event, once the event feed lists it too."""
+    """Return a delivered `checkout.authorized` event, after the event feed lists it too."""
     (arrival,) = receiver.awaited("checkout.authorized", subscribed.held())
     found: dict[str, Any] = json.loads(arrival.body)
 
@@ -46,7 +46,7 @@ def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
 
 
 def report_of(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[str, Any]) -> dict[str, Any]:
-    """Run the shop, which sells, refunds and handles the event; return the report that it prints."""
+    """Run the shop, which sells, refunds and handles the event. Return the report that it prints."""
     keys = merchant.credentials
     output = making.run(
         *shop,

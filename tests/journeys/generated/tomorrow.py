@@ -1,4 +1,4 @@
-"""A simulated later version of the service. Its responses have fields and values that are unknown today."""
+"""A simulated later version of the service. Its responses contain fields and values that do not exist today."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import requests
 from tests.serving import Reply, serving
 
 ADDED = {"added_later": {"deep": [1, None]}}
-# Maps a field and its current value to the value that the later version returns.
+# Maps a field and its current value to the value in the later version.
 WORDS = {
     ("status", "captured"): "taken",
     ("status", "refunding"): "sending_back",
@@ -19,7 +19,7 @@ WORDS = {
     ("type", "checkout.authorized"): "checkout.promised",
     ("event_type", "checkout.authorized"): "checkout.promised",
 }
-OWN = {"metadata"}  # the merchant's own data, to which the service never adds
+OWN = {"metadata"}  # the merchant's own data, to which the service never adds fields
 LISTS = {"available_actions": "split", "event_types": "checkout.promised"}
 
 
@@ -42,7 +42,7 @@ def _field(name: str, value: Any) -> Any:
 
 @contextmanager
 def running(base_url: str) -> Iterator[str]:
-    """Run the later version as a proxy of the current service until the block ends; yield its address."""
+    """Run the later version for the duration of the block, as a proxy for the current service. Yield its address."""
 
     def answer(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
         hops = {"host", "connection"}

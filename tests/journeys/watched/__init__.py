@@ -1,1 +1,1 @@
-"""Records about an order: log lines, spans, error reports and metrics, and the data that they must not contain."""
+"""Log lines, spans, error reports and metrics about an order, and the data that they must not contain."""

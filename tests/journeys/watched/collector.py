@@ -1,4 +1,4 @@
-"""A test server in place of Sentry and of an OpenTelemetry collector."""
+"""A test server that replaces Sentry and an OpenTelemetry collector."""
 
 import gzip
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from tests.serving import Reply, serving
 
 
 class Collector:
-    """A server that receives error reports for Sentry, and OpenTelemetry spans, over HTTP."""
+    """A server that receives error reports for Sentry and OpenTelemetry spans, over HTTP."""
 
     def __init__(self) -> None:
         self.errors: list[bytes] = []
-        # The complete requests with spans, as text.
+        # The complete requests that contain spans, as text.
         self.exports: list[str] = []
-        # For each span: its trace id, its parent's span id, its name, and its attributes.
+        # For each span: its trace id, the span id of its parent, its name, and its attributes.
         self.spans: list[tuple[str, str, str, dict[str, str]]] = []
 
     def take(self, path: str, body: bytes) -> None:
@@ -35,7 +35,7 @@ class Collector:
         return {trace for trace, _, each, _ in list(self.spans) if each == name}
 
     def traces_of(self, checkout_uuid: str) -> set[str]:
-        """Return the ids of the traces that have a span about the checkout."""
+        """Return the ids of the traces that contain a span about the checkout."""
         return {trace for trace, _, _, facts in list(self.spans) if facts.get("checkout") == checkout_uuid}
 
     def names_about(self, checkout_uuid: str) -> set[str]:
@@ -48,7 +48,7 @@ class Collector:
 
 @contextmanager
 def collecting() -> Iterator[tuple[Collector, dict[str, str]]]:
-    """Run a collector until the block ends.
+    """Run a collector for the duration of the block.
 
     Yield the collector, and the environment variables that make a process report to it.
     """

@@ -1,4 +1,4 @@
-"""A simple browser over HTTP, for a payer on the hosted page or a pay link, or for a user of the portal."""
+"""A simple browser over HTTP, for a payer on the hosted page or at a pay link, or for a user of the portal."""
 
 import html
 import re
@@ -9,7 +9,8 @@ import requests
 from tests.journeys.merchant import PATIENCE
 from tests.portal import people
 
-# The port in a page's address. It is removed from the referrer: nginx forwards the host without a port.
+# The port in a page's address. It is removed from the Referer header, because nginx forwards the host without
+# a port.
 _PORT = re.compile(r"(?<=localhost):\d+")
 
 
@@ -28,7 +29,7 @@ class Person:
         return self.page.text
 
     def send(self, action: str, **fields: str | list[str]) -> str:
-        """Send the page's form whose address ends with `action`, and return the text of the next page."""
+        """Send the form on the page whose address ends with `action`. Return the text of the next page."""
         found = re.findall(r'<form(?:(?! action=)[^>])*(?: action="([^"]*)")?', self.page.text)
         # A form without an action is sent to the address of its page.
         targets = [urljoin(self.page.url, html.unescape(target)) for target in found]
@@ -43,14 +44,14 @@ class Person:
         return self.page.text
 
     def sign_in(self, phone: str) -> str:
-        """Enter a phone number and then the code that the page shows; return the code."""
+        """Enter a phone number, and then the code that the page shows. Return the code."""
         shown = re.search(r"<code>(\d{3}) ?(\d{3})</code>", self.send("/phone", phone=phone))
         assert shown is not None, self.page.text
         self.send("/code", code="".join(shown.groups()))
         return "".join(shown.groups())
 
     def give_card(self, number: str) -> str:
-        """Enter a card on the bank's card page, which must be the current page."""
+        """Enter a card on the bank's card page. This must be the current page."""
         own = urlsplit(self.page.url).path
         return self.send(own, number=number, expiry="08 / 49", code="123", name="Lea")
 

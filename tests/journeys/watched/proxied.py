@@ -1,4 +1,4 @@
-"""A deployment behind the shipped nginx proxy, which terminates TLS."""
+"""A deployment behind the nginx proxy that is part of the product. The proxy terminates TLS."""
 
 import contextlib
 import dataclasses
@@ -20,10 +20,10 @@ from tests.journeys.service import Service
 def running(
     folder: Path, variables: Mapping[str, str], **of_part: Mapping[str, str]
 ) -> Iterator[tuple[Deployment, Service]]:
-    """Run a deployment behind nginx until the block ends.
+    """Run a deployment behind nginx for the duration of the block.
 
     All parts (web, worker and beat) get the environment variables in `variables`. `of_part` maps the name of
-    a part to more variables for this part only.
+    a part to further variables for this part only.
     """
     make_env.write(folder, "localhost")
     http, https = services.free_ports()

@@ -22,8 +22,8 @@ from tests.journeys.watched.person import Person
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 SANDBOX = {"ENVIRONMENT": "sandbox"}
 ADDRESS = "api/merchant/v1/checkouts"
-# Outside `local`, a merchant cannot subscribe a URL on this machine, so the test writes the subscription
-# directly. The service then refuses to call the URL, but still logs the attempt.
+# Outside `local`, a merchant cannot subscribe a URL on this machine, so the test inserts the subscription
+# into the database. The service then refuses to call the URL, but still logs the attempt.
 SUBSCRIBE = """
 from payments.models import Merchant
 from webhooks import subscriptions
@@ -41,7 +41,7 @@ class Order(NamedTuple):
     folder: Path
 
     def lines(self, part: str) -> list[Line]:
-        """Return the log lines of a process that are about the order; fail if a line is not JSON."""
+        """Return the log lines of a process that are about the order. Fail if a line is not JSON."""
         text = (self.folder / f"{part}.log").read_text()
         return [line for line in map(json.loads, text.splitlines()) if line.get("checkout") == self.uuid]
 
@@ -78,7 +78,7 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
         service.command("shell", "--command", SUBSCRIBE.format(merchant.owner[0]))
         order = Order(merchant.held(), merchant, folder)
         part, facts = BY_OTHERS["delivery"]
-        # Wait for the delivery's log line, because a capture would supersede the delivery.
+        # Wait for the log line of the delivery, because a capture would supersede the delivery.
         order.line(part, **facts)
         merchant.capture(order.uuid)
         owner = Person(service.base_url, service.ca)
@@ -94,8 +94,8 @@ def request(method: str, route: str) -> Line:
     return {"event": "request", "method": method, "route": route}
 
 
-# For each log line, the process that writes it, and the fields that identify it. All lines also have the
-# merchant, checkout, version and duration.
+# For each log line: the process that writes it, and the fields that identify it. Every line also has the
+# merchant, the checkout, the version and the duration.
 BY_CLIENT: dict[str, tuple[str, Line]] = {
     "create": ("web", request("POST", ADDRESS)),
     "capture": ("web", request("POST", f"{ADDRESS}/<api_uuid:checkout_uuid>/capture")),

@@ -1,4 +1,4 @@
-"""No secret of an order appears in what the service reports to its operator.
+"""The service's reports to its operator must not contain any secrets of an order.
 
 The test uses many secrets in one order. It then searches for them in all spans, error reports and metrics,
 and in the logs of each process and of the proxy.
@@ -28,12 +28,12 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 LEAS, FINNS = "07700 900123", "07700 900456"
 CARD, FINNS_CARD = "4242 4242 4242 4242", "5555 5555 5555 4444"
 METRICS_TOKEN = "nobody-guesses-this-token"
-# Seconds to wait after the order. By then, the service has reported everything about it.
+# How many seconds to wait after the order. By then, everything about the order has been reported.
 QUIET_SECONDS = 3.0
 
 
 class World(NamedTuple):
-    """The service behind its proxy, and everything that it reports to its operator."""
+    """The service behind its proxy, and all its reports to its operator."""
 
     whole: Deployment
     service: Service
@@ -82,7 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def secrets(world: World) -> dict[str, str]:
-    """Carry out an order from the first page to the refund, with an error in each step that can fail.
+    """Process an order from the first page to the refund, with an error in each step that can fail.
 
     Return the secrets that were used.
     """
@@ -115,7 +115,7 @@ def secrets(world: World) -> dict[str, str]:
 
 
 def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], str]:
-    """Pay as the lead, and capture. The first try of each fails. Return the lead's code and the mate's link."""
+    """Pay as the lead, and capture. The first attempt of each fails. Return the lead's code and the mate's link."""
     lead = Person(world.service.base_url, world.service.ca)
     lead.open(f"/pay?id={uuid}")
     codes = {"lead": lead.sign_in(LEAS)}
@@ -132,7 +132,7 @@ def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], s
 
 
 def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
-    """Pay as the mate. The request fails, so that the error report contains the mate's link."""
+    """Pay as the mate. The request fails, so the error report contains the mate's link."""
     mate = Person(world.service.base_url, world.service.ca)
     mate.open(link)
     codes["mate"] = mate.sign_in(FINNS)
@@ -142,7 +142,7 @@ def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
 
 
 def _refund(world: World, merchant: Merchant, uuid: str) -> None:
-    """Refund as the owner, in the portal. The worker's first try fails."""
+    """Refund as the owner, in the portal. The worker's first attempt fails."""
     owner = Person(world.service.base_url, world.service.ca)
     owner.log_in(*merchant.owner)
     world.fail_once("before_call.refund")
@@ -151,7 +151,7 @@ def _refund(world: World, merchant: Merchant, uuid: str) -> None:
 
 
 def _mistake(world: World, merchant: Merchant) -> None:
-    """Send requests with secrets in wrong places, as a developer might do by mistake."""
+    """Send requests that have secrets in the wrong places, as a developer might do by mistake."""
     call = requests.Session()
     call.trust_env, call.verify = False, world.service.ca
     base, (email, password), (_, secret) = (

@@ -1,4 +1,4 @@
-"""What the service reports to Sentry and to an OpenTelemetry collector. A test server replaces both."""
+"""The service's reports to Sentry and to an OpenTelemetry collector. A test server replaces both."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment
 
 @pytest.fixture
 def shop(world: tuple[Deployment, Service, Collector], receiver: Receiver) -> tuple[Merchant, Receiver]:
-    """Return a merchant, and its receiver, which captures an order when it gets the order's webhook.
+    """Return a merchant and its receiver, which captures an order when the order's webhook arrives.
 
     The receiver sends the capture with the trace id of the delivery.
     """
