@@ -23,7 +23,7 @@ Visit = Callable[[Page], None]
 
 
 def nothing(page: Page) -> None:
-    """Do nothing with the page."""
+    """Leave the page as it is."""
 
 
 def sign_in(page: Page, look: Visit = nothing) -> None:

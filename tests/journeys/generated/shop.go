@@ -46,7 +46,7 @@ func unique(prefix string) string {
 	return fmt.Sprintf("%s-%d", prefix, time.Now().UnixNano())
 }
 
-// Create, pay and capture an order of two tickets; return its id.
+// Create, pay and capture an order of two tickets. Return its id.
 func bought(client *checkout.APIClient) string {
 	item := checkout.NewItemRequest("standing", "Standing ticket – £45", 2, 4500, "GBP")
 	item.SetCustomData(map[string]interface{}{"event_id": "evt-881"})
@@ -68,7 +68,7 @@ func bought(client *checkout.APIClient) string {
 	return uuid
 }
 
-// Refund the order and wait until the refund has ended; return all statuses that the order had.
+// Refund the order, and wait until the refund has ended. Return all statuses that the order had.
 func refunded(client *checkout.APIClient, uuid string) []string {
 	before, _, err := client.CheckoutsAPI.ReadCheckout(background, uuid).Execute()
 	must(err)

@@ -33,7 +33,7 @@ function ordered(): Model\CheckoutRequest
         ->setReturnUrl('https://shop.example/thanks')->setCancelUrl('https://shop.example/basket');
 }
 
-/** Create, pay and capture an order of two tickets; return its id. */
+/** Create, pay and capture an order of two tickets. Return its id. */
 function bought(Configuration $configuration): string
 {
     $checkouts = new Api\CheckoutsApi(null, $configuration);
@@ -46,7 +46,7 @@ function bought(Configuration $configuration): string
     return $uuid;
 }
 
-/** Refund the order and wait until the refund has ended; return all statuses that the order had. */
+/** Refund the order, and wait until the refund has ended. Return all statuses that the order had. */
 function refunded(Configuration $configuration, string $uuid): array
 {
     $checkouts = new Api\CheckoutsApi(null, $configuration);

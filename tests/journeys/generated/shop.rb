@@ -26,7 +26,7 @@ def ordered
   )
 end
 
-# Create, pay and capture an order of two tickets; return its id.
+# Create, pay and capture an order of two tickets. Return its id.
 def bought
   created = CheckoutClient::CheckoutsApi.new.create_checkout(ordered, idempotency_key: SecureRandom.uuid)
   uuid = created.data.checkout_uuid
@@ -37,7 +37,7 @@ def bought
   uuid
 end
 
-# Refund the order and wait until the refund has ended; return all statuses that the order had.
+# Refund the order, and wait until the refund has ended. Return all statuses that the order had.
 def refunded(uuid)
   checkouts = CheckoutClient::CheckoutsApi.new
   seen = [checkouts.read_checkout(uuid).data.status]

@@ -39,7 +39,7 @@ function ordered(): Schemas['CheckoutRequest'] {
   }
 }
 
-// Return the content of an answer. If the call was refused, throw its error code.
+// Return the content of a response. If the call was refused, throw its error code.
 function held<Content>(answer: { data?: { data: Content }; error?: Schemas['ErrorEnvelope'] }): Content {
   if (answer.data) return answer.data.data
   throw new Error(`${answer.error?.error.code}: ${answer.error?.error.details[0]?.message}`)
