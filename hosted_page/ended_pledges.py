@@ -1,7 +1,7 @@
-"""The notices for a mate and the lead after a pledge has ended. They give the reason, and say that the hold is
-released.
+"""The notices for a mate and the lead after a pledge has ended.
 
-Rules pledge.ends, pledge.withdraw, pledge.captured, pledge.split_changes.
+They give the reason, and say that the hold is released. Rules pledge.ends, pledge.withdraw, pledge.captured,
+pledge.split_changes.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,9 +25,7 @@ CHANGED = "changed"  # query parameter of the lead's page, set after a new split
 
 
 def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[str, str]:
-    """Return the title and the words of the notice for a mate whose hold has ended. `hold` is the hold for the
-    share.
-    """
+    """Return the title and the text of the notice for a mate whose hold for a share (`hold`) has ended."""
     if hold.decline_reason == pledges.NOT_TAKEN:
         return words_of_failure(checkout, hold, advice=_("Try again, or use another card."))
     released = _("You have not been charged. The hold of {amount} on your card is released.").format(
@@ -51,7 +49,7 @@ def _stop_sentence(checkout: Checkout) -> str:
 
 
 def words_of_failure(checkout: Checkout, hold: Payment, *, advice: str) -> dict[str, str]:
-    """Return the title and the words of the notice for a mate whose `hold` could not be captured."""
+    """Return the title and the text of the notice for a mate whose `hold` could not be captured."""
     reason = _("Your share of {amount} could not be taken from {card}, and the hold is released.").format(
         amount=money.display_for_payer(hold.amount, checkout.currency),
         card=summary.card_in_words(hold, is_owner=True),
@@ -60,7 +58,7 @@ def words_of_failure(checkout: Checkout, hold: Payment, *, advice: str) -> dict[
 
 
 def _words_of_lead(checkout: Checkout, share: PaymentRequest, hold: Payment, released: str) -> dict[str, str]:
-    """Return the title and the words of the notice for a pledge that was ended by the lead or by an operator's stop."""
+    """Return the title and the text of the notice for a pledge that was ended by the lead or by an operator's stop."""
     held_amount, share_amount = (
         money.display_for_payer(amount, checkout.currency) for amount in (hold.amount, share.amount)
     )

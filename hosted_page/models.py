@@ -16,8 +16,9 @@ _COUNTED = models.Q(is_counted=True)
 
 
 class SignInCode(models.Model):
-    """A code sent to a phone, valid for one checkout or share in one browser. Only the keyed hash of the code is
-    stored.
+    """A code sent to a phone, valid for one checkout or share in one browser.
+
+    Only the keyed hash of the code is stored.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

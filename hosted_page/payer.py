@@ -195,8 +195,9 @@ def sign_out(request: HttpRequest, response: HttpResponse, subject: UUID) -> Non
 
 
 def _end_sign_in(request: HttpRequest, subject: UUID) -> None:
-    """Delete the browser's sign-in. It is deleted even if its cookie is too old, because a copy of the cookie might
-    be newer.
+    """Delete the browser's sign-in.
+
+    It is deleted even if its cookie is too old, because a copy of the cookie might be newer.
     """
     sign_in_uuid = _read_cookie(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
     if sign_in_uuid is not None:

@@ -236,8 +236,9 @@ def wants_part(request: HttpRequest) -> bool:
 
 
 def redirect_page(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect the whole page. After an ordinary redirect, htmx would insert the new page into a part of the old
-    page.
+    """Redirect the whole page.
+
+    After an ordinary redirect, htmx would insert the new page into a part of the old page.
     """
     return HttpResponseClientRedirect(path) if wants_part(request) else HttpResponseRedirect(path, status=303)
 

@@ -132,8 +132,9 @@ def line_of(item: Item, currency: str) -> Line:
 
 
 def card_in_words(payment: Payment | None, *, is_owner: bool) -> str:
-    """Return a description of the card for use in a sentence. Only the card's owner (`is_owner`) sees its brand and
-    digits.
+    """Return a description of the card for use in a sentence.
+
+    Only the card's owner (`is_owner`) sees its brand and digits.
     """
     if payment is None or not is_owner:
         return _("the card")

@@ -102,8 +102,9 @@ def _show_to_lead(
 
 
 def _was_captured(checkout: Checkout, held_bill: bill.Bill) -> bool:
-    """Return whether the order was captured after it was read. The links of a captured order end after its deadline
-    to pay.
+    """Return whether the order was captured after it was read.
+
+    The links of a captured order end after its deadline to pay.
     """
     ends = (share.expires_at for share in held_bill.shares)
     return any(end is not None and end > checkout.payable_until for end in ends)
@@ -148,8 +149,9 @@ def _show_bill(
 def receipt_context(
     request: HttpRequest, target: PaymentTarget, status: order_status.PageStatus, errors: FormErrors
 ) -> dict[str, Any]:
-    """Return the receipt and the refund. If the payment's outcome is final, add the offer to text the receipt's
-    link.
+    """Return the receipt and the refund.
+
+    If the payment's outcome is final, add the offer to text the receipt's link.
     """
     is_offered = status.receipt is not None and (not status.live or status.state == "share_paid")
     offer = receipt_sms.receipt_offer(request, target, errors.receipt) if is_offered else None

@@ -271,7 +271,7 @@ def _declined_lines(all_lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _line_not_taken(all_lines: Sequence[Line]) -> Line | None:
-    """Return the first line of a share whose pledge could not be captured, None if there is none."""
+    """Return the first line of a share whose pledge could not be captured, None if there is no such line."""
     return next((line for line in all_lines if line.was_not_taken), None)
 
 
@@ -312,7 +312,7 @@ def _amount_for_late_mate(checkout: Checkout, shares: Sequence[PaymentRequest], 
 
 
 def _failed_refund_sentence(checkout: Checkout) -> str:
-    """Return the sentence about a refund of the order that has failed, "" if there is none."""
+    """Return the sentence about a failed refund of the order, "" if no refund has failed."""
     if not refunds.has_failed(checkout):
         return ""
     amount = money.display_for_payer(checkout.amount, checkout.currency)

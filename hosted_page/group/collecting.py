@@ -1,7 +1,6 @@
-"""The lead's page while mates pledge. It shows which mates have pledged, and how much the lead covers by paying
-now.
+"""The lead's page while mates pledge.
 
-Rules pledge.page, pledge.choice.
+It shows which mates have pledged, and how much the lead covers by paying now. Rules pledge.page, pledge.choice.
 """
 
 import math
@@ -209,8 +208,9 @@ def _labelled_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
 
 
 def _pay_words(checkout: Checkout, sums: Sums, *, is_everyone_in: bool) -> dict[str, str]:
-    """Return the label of the button, and the line above it. The label is always short, so that the button keeps
-    its size.
+    """Return the label of the button, and the line above it.
+
+    The label is always short, so that the button keeps its size.
     """
     if sums.missing:
         note = _("You’d cover {amount}").format(amount=_display(checkout, sums.missing))

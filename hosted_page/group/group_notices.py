@@ -91,8 +91,9 @@ def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[st
 
 
 def _not_asked_notice(group: Group, bill: GroupBill) -> dict[str, str] | None:
-    """Return the notice about a share that the lead covers. Return None if the page already says that no share is
-    free.
+    """Return the notice about a share that the lead covers.
+
+    Return None if the page already says that no share is free.
     """
     if not _is_open(group, bill):
         return None

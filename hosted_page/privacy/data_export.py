@@ -11,12 +11,11 @@ from payments.models import Merchant, Operation, Payment
 
 
 def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
-    """Return a person's data as JSON values. If `merchant` is given, return only the data that this merchant may
-    see.
+    """Return a person's data as JSON values.
 
-    A merchant gets the orders that the person placed there. The merchant gets the name and the number only if
-    the person opted in there. The merchant gets no data about shares that the person paid as a mate, and no
-    data from other merchants (rule share.privacy).
+    If `merchant` is given, return only the data that this merchant may see. A merchant gets the orders that the
+    person placed there. The merchant gets the name and the number only if the person opted in there. The merchant
+    gets no data about shares that the person paid as a mate, and no data from other merchants (rule share.privacy).
     """
     orders, shares, opt_ins, prefills = person.led_orders, person.shares, person.opt_ins, person.prefills
     if merchant is not None:

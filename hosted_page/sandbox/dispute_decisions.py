@@ -17,10 +17,10 @@ class NotDisputed(Exception):
 
 
 def decide_dispute(checkout: Checkout, body: dict[str, Any]) -> None:
-    """Let the bank decide a dispute, and record its decision. Without a named dispute, the oldest open one is
-    decided.
+    """Let the bank decide a dispute, and record its decision.
 
-    `body` has `result` and, if a dispute is named, `dispute_uuid`. Raises NotDisputed.
+    Without a named dispute, the oldest open one is decided. `body` has `result` and, if a dispute is named,
+    `dispute_uuid`. Raises NotDisputed.
     """
     open_disputes = disputes.open_disputes_of(checkout.pk)
     if dispute_uuid := body.get("dispute_uuid"):

@@ -25,8 +25,9 @@ S, V = Situation, Viewer
 
 
 def _waiting_row(own: Cell, others: Cell) -> Row:
-    """Return the cells for each viewer while a bank has not answered. Only the pages of an order show where the
-    money is.
+    """Return the cells for each viewer while a bank has not answered.
+
+    Only the pages of an order show where the money is.
     """
     place: dict[str, Any] = {"place": "hold", "is_on_its_way": True}
     return {

@@ -1,5 +1,6 @@
-"""The card step. The provider's card page makes a card token, and the service pays with it (rules pay.no_card_data,
-pay.token_once).
+"""The card step.
+
+The provider's card page makes a card token, and the service pays with it (rules pay.no_card_data, pay.token_once).
 """
 
 import re
@@ -243,8 +244,9 @@ def show_busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_return
 def finish_challenge(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Query the bank for the outcome of its challenge. Then redirect the payer, who has come back from the
-    challenge.
+    """Query the bank for the outcome of its challenge.
+
+    Then redirect the payer, who has come back from the challenge.
     """
     if payer.customer_of(request, target.subject):
         operation_recovery.finish_for_payer(target.subject)

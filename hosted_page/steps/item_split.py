@@ -140,7 +140,7 @@ class ItemSplit:
 
     @cached_property
     def costs(self) -> list[int]:
-        """The cost of each mate's units and of their part of the shared lines, in minor units."""
+        """The cost of each mate, in minor units: for the mate's units and for a part of the shared lines."""
         return [self._amount(units) for units in self.units[1:]]
 
     @cached_property

@@ -12,8 +12,9 @@ from hosted_page.payment_target import AUTOMATIC, PaymentTarget, for_form, wants
 
 
 def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the notice for a page that extends the sign-in. It says when the sign-in ends, and how to extend it
-    again.
+    """Return the notice for a page that extends the sign-in.
+
+    It says when the sign-in ends, and how to extend it again.
     """
     return _notice_context(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 

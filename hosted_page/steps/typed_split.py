@@ -22,7 +22,7 @@ from payments import money
 TYPED = "typed"
 FIELDS = ("split", "people", "your_name", "name", "amount")
 LONGEST = (
-    3000  # maximum characters of the cookie; of longer values, only the fact that they were too long is kept
+    3000  # maximum characters of the cookie; of longer values, the cookie records only that they existed
 )
 MAX_LETTERS = 120  # characters per field
 
