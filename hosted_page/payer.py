@@ -239,7 +239,7 @@ def claim_of(request: HttpRequest) -> str:
 
 
 def _browser_name(request: HttpRequest) -> str:
-    """Return the name that the service gave this browser, "" if there is none or its format is wrong."""
+    """Return the name that the service gave this browser, "" if it has no name or the name has a wrong format."""
     name = request.COOKIES.get(cookie_name(BROWSER), "")
     return name if _NAME.fullmatch(name) else ""
 

@@ -110,7 +110,7 @@ def _style_sheet_address(merchant_uuid: UUID, version: int) -> str:
 def title(checkout: Checkout, *, shows_quantity: bool = False) -> str:
     """Return the title of the order: its first product, and the number of its other products.
 
-    With `shows_quantity`, the title includes the quantity of the first product if it is more than one.
+    With `shows_quantity`, the title also has the quantity of the first product if it is more than one.
     """
     products = [item for item in checkout.bill if item.category not in NOT_PRODUCTS] or checkout.bill[:1]
     first = (
@@ -198,7 +198,7 @@ def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
 
 
 def time_in_words(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
-    """Return a time of day with seconds as HTML. If it is not today, include the date."""
+    """Return a time of day with seconds as HTML. If the time is not today, include the date."""
     is_today = at.astimezone(zone).date() == now.astimezone(zone).date()
     return clock_time(at, zone) if is_today else full_time(at, zone)
 
@@ -209,7 +209,7 @@ def day_with_time(at: datetime | None, checkout: Checkout) -> SafeString:
 
 
 def time_until(at: datetime | None, now: datetime, checkout: Checkout) -> SafeString:
-    """Return a deadline to the minute as HTML, "" if `at` is None. If it is not today, include the day."""
+    """Return a deadline to the minute as HTML, "" if `at` is None. If the deadline is not today, include the day."""
     zone = zone_of(checkout)
     is_today = at is not None and at.astimezone(zone).date() == now.astimezone(zone).date()
     return short_time(at, zone) if at is not None and is_today else day_with_time(at, checkout)

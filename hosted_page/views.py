@@ -212,7 +212,7 @@ def _shop_address(checkout: Checkout, status: order_status.PageStatus) -> str:
 
 
 def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show that another person has signed in after this person. An order has only one lead at a time."""
+    """Show that a different person has signed in since. An order has only one lead at a time."""
     unpaid = order_status.unpaid_sentence(target.checkout)
     reason = _("Someone else signed in to this order after you.")
     words = format_html("{} {}", unpaid, reason)
@@ -230,7 +230,7 @@ def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> Ht
 
 @for_form
 def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign the person out. After "Not you?", the next page asks for another number."""
+    """Sign the person out. If they pressed "Not you?", the next page asks for another number."""
     is_other = "other" in request.POST and target.is_payable
     response = target.go_with(SIGNED_OUT) if target.is_only_for_payer else target.go()
     if is_other:

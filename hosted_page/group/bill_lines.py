@@ -128,7 +128,7 @@ class Line:
 
     @property
     def may_be_asked_again(self) -> bool:
-        """Whether the share was declined or cancelled, and the lead can ask for it again now."""
+        """Whether the share was declined or cancelled, so that the lead can ask for it again now."""
         has_ended = self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
         return has_ended and not (self.disputed or self.is_over or self.is_stopped)
 
@@ -369,7 +369,7 @@ def _claim_hint(checkout: Checkout, share: PaymentRequest) -> str:
 
 
 def _format_moment(at: datetime, checkout: Checkout) -> SafeString:
-    """Return a time as HTML: only the time of day if it is today, otherwise with its date."""
+    """Return a time as HTML: only the time of day if the day is today, otherwise also the date."""
     zone = summary.zone_of(checkout)
     local = at.astimezone(zone)
     if local.date() != clock.now().astimezone(zone).date():

@@ -65,7 +65,7 @@ def returned_money(
 
 
 def _returned_to_mates(shares: Sequence[PaymentRequest], amounts: Mapping[UUID, int]) -> int:
-    """Return the amount of the mates' paid shares that banks returned, in minor units."""
+    """Return how much of the mates' paid shares banks have returned, in minor units."""
     paid = [share for share in shares if share.status in SHARE_PAID and share.payment_id]
     return sum(min(share.amount, amounts.get(share.payment_id, 0)) for share in paid if share.payment_id)
 

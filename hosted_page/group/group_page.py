@@ -189,7 +189,7 @@ def _order_summary(group: Group, bill: GroupBill, situation: Situation, *, is_op
 
 
 def _labelled_summary(group: Group, **changes: Any) -> summary.Summary:
-    """Return the order's summary, labelled as the lead's order, with these changes."""
+    """Return the order's summary with these changes, labelled as the lead's order."""
     label = _("{name}’s order").format(name=group.name)
     return replace(summary.summary_of(PaymentTarget(group.checkout)), order_label=label, **changes)
 
@@ -234,7 +234,7 @@ def take_share(request: HttpRequest, group: Group) -> HttpResponse:
 def _take_units(
     request: HttpRequest, group: Group, name: str, browser: str
 ) -> tuple[int, TakeRefusal | None]:
-    """Take free units. Return the position of their share, and the reason if they were refused."""
+    """Take free units. Return the position of their share, and the reason if the units were refused."""
     checkout, units = group.checkout, free_items.chosen_units(request.POST, group.checkout)
     refusal = TakeRefusal(typed=name, units=tuple(units))
     if "show" in request.POST:

@@ -90,9 +90,9 @@ def release(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def reconsider(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Open a declined share again. Anyone who has its link may do this.
+    """Open a declined share again. Anyone who has its pay link may do this.
 
-    At the group link, only the browser that declined the share may do this, and the share is reserved for it.
+    At the group link, only the browser that declined the share may do this, and the share is then reserved for it.
     """
     claim = payer.claim_of(request) if target.group else ""
     is_signed_in = payer.customer_of(request, target.subject) is not None

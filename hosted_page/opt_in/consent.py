@@ -206,7 +206,7 @@ def _merchant_customer(merchant: Merchant, person: Customer | None, email: str) 
     """Return the merchant's customer for an opt-in.
 
     It is the customer of the signed-in person. If no one is signed in, it is the customer of earlier opt-ins
-    with this e-mail address, or else a new customer.
+    with this e-mail address. If there is no such customer, it is a new one.
     """
     if person is not None:
         return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]

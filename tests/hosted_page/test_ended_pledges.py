@@ -197,7 +197,7 @@ class TestTheLeadWhoseMatesShareCouldNotBeTaken:
 class TestAMateWhoseBankHasNotAnswered:
     @pytest.fixture
     def silent(self, lead: Payer) -> Mate:
-        """Return the browser of Finn, whose bank has not answered when the order ends."""
+        """Return the browser of Finn, whose bank has not answered yet when the order ends."""
         made = Mate(share(lead.checkout, 2))
         made.sign_in()
         for verb in ("authorize", "look_up"):
