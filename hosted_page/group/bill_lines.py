@@ -128,7 +128,7 @@ class Line:
 
     @property
     def may_be_asked_again(self) -> bool:
-        """Whether the share was declined or cancelled, so that the lead can ask for it again now."""
+        """Whether the lead can now ask again for the share, which was declined or cancelled."""
         has_ended = self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
         return has_ended and not (self.disputed or self.is_over or self.is_stopped)
 

@@ -96,9 +96,7 @@ def show_collecting(
 def _notice(
     request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
 ) -> dict[str, str] | None:
-    """Return the notice about pledges that were ended by the lead's new split or by a stop of the shop, otherwise
-    None.
-    """
+    """Return the notice about pledges that were ended by a new split or by a stop of the shop, otherwise None."""
     is_changed = ended_pledges.CHANGED in request.GET
     notice = ended_pledges.notice_for_lead(target.checkout) if is_changed else None
     return notice or ended_pledges.notice_of_stop(target.checkout, shares)
