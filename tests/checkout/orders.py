@@ -1,4 +1,4 @@
-"""Helpers that create an order, and check that the service accepts it, or refuses it without any change."""
+"""Helpers that create an order, and check that the service accepts it, or refuses it without changing a row."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.refusals import nothing_moves, refused, without
 def refuse(api: Api, param: str, **changes: Any) -> dict[str, Any]:
     """Create an order with changed fields, and check that it is refused with an error about `param`.
 
-    No row must be written. Returns the error.
+    Fail if a row was written. Return the error.
     """
     with nothing_moves():
         answer = api.post("checkouts", without(order(**changes)))

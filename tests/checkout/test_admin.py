@@ -1,4 +1,4 @@
-"""Actions of operators on checkouts in the admin."""
+"""Operators' actions on checkouts in the admin."""
 
 from collections.abc import Callable
 

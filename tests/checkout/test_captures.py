@@ -1,4 +1,4 @@
-"""How a merchant's capture takes the held money, and how long the call waits."""
+"""How a merchant's capture takes the held money, and how long the call can wait."""
 
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -55,7 +55,7 @@ class TestCapture:
     def test_refuses_to_run_in_an_open_transaction(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The intent must be committed before the provider is called."""
+        """The intent must be committed before the provider is called, which is impossible in an open transaction."""
         calls = overhear(monkeypatch)
         with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
             captures.capture(held.merchant, held.pk, cause=CAUSE)
@@ -66,7 +66,7 @@ class TestCapture:
 class TestPatience:
     @pytest.fixture
     def passed(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-        """Replace the clock of deadlines by a number of seconds, which only grows while a capture sleeps."""
+        """Replace the clock that measures deadlines; return its seconds. It advances only while a capture sleeps."""
         seconds = [0.0]
 
         def sleep(pause: float) -> None:

@@ -1,4 +1,4 @@
-"""The total of an order, computed from its amounts and quantities, and its currency."""
+"""The total of an order, which is computed from amounts and quantities, and the order's currency."""
 
 from typing import Any
 

@@ -100,13 +100,13 @@ class TestVoided:
 
 @pytest.mark.rule("opt_in.every_tick")
 def _inside(field: dict[str, Any], schemas: dict[str, Any]) -> set[str]:
-    """Return the names of the fields of a nested object, or an empty set for a plain value."""
+    """Return the field names of a nested object, or an empty set for a plain value."""
     return set(schemas[field["$ref"].rpartition("/")[2]]["properties"]) if "$ref" in field else set()
 
 
 class TestOptedIn:
     def test_has_the_fields_of_its_table(self) -> None:
-        """The OpenAPI document lists exactly these fields for the data of the opt-in event."""
+        """For the opt-in event's data, the OpenAPI document lists exactly these fields."""
         schemas = described.document()["components"]["schemas"]
         fields = schemas["OptedInData"]["properties"]
         parts = {name: _inside(field, schemas) for name, field in fields.items()}

@@ -1,4 +1,4 @@
-"""The pump ends many late checkouts in one transaction. No checkout delays the others."""
+"""The pump ends many late checkouts in one transaction, and no checkout delays the others."""
 
 import time
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from webhooks.models import Delivery, Event, Subscription
 
 @pytest.fixture
 def holds(acme: Merchant, pay: Callable[..., Checkout]) -> list[Checkout]:
-    """Three held checkouts whose deadlines have passed, earliest deadline first."""
+    """Create three held checkouts whose deadlines have passed. The earliest deadline comes first."""
     made = [pay(factories.checkout(acme)) for _ in range(3)]
     for hold in made:
         make_late(hold)
@@ -113,7 +113,7 @@ class TestHolds:
 
 class TestOpenTransaction:
     def test_refuses_to_end_checkouts(self, holds: list[Checkout]) -> None:
-        """Otherwise, the locks would last as long as the caller's transaction."""
+        """In the caller's transaction, the locks would last until that transaction ends."""
         calls: list[Callable[[], object]] = [
             lambda: expiry.expire_due(Status.AUTHORIZED, limit=10),
             lambda: expiry.expire_one_if_due(holds[0].pk),
@@ -209,7 +209,7 @@ class TestLapse:
     def test_the_pump_waits_for_a_hold_that_ends_within_its_tick(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The pump runs once a second. Without the wait, a hold would end up to a second late."""
+        """The pump runs once a second. Without the wait, a hold could end as much as a second late."""
         monkeypatch.setattr(tasks, "TICK_SECONDS", 5.0)
         ends_at = clock.now() + timedelta(seconds=0.5)
         Checkout.objects.filter(pk=held.pk).update(

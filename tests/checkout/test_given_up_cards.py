@@ -1,4 +1,4 @@
-"""If a payer uses another card, the previous card is given up."""
+"""If a payer uses another card, the service gives up the previous card."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def test_a_previous_lead_cannot_give_up_the_current_leads_card(unpaid: Checkout)
 class TestACardThatWasGivenUp:
     @pytest.fixture
     def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-        """Give up a card that waits for the payer's confirmation. The outcome of its void is unknown."""
+        """Give up a card that waits for the payer's confirmation. The outcome of its void stays unknown."""
         pay(unpaid, "4000002500003155")
         given_up_cards.allow_another_card(unpaid.pk)
         fault_injection.set_fault(verb="void", mode="down", times=1)

@@ -146,7 +146,7 @@ class TestTheLead:
 
     @pytest.mark.rule("pay.lead")
     def test_who_was_replaced_cannot_pay(self, unpaid: Checkout) -> None:
-        """While the first person's card page was open, another person signed in."""
+        """Another person signed in while the first person's card page was open."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         mate_shares.make_lead(unpaid.pk, first)
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
@@ -158,7 +158,7 @@ class TestTheLead:
 
     @pytest.mark.rule("pay.lead")
     def test_who_was_replaced_cannot_split(self, unpaid: Checkout) -> None:
-        """Before the first person's request arrived, another person signed in and split the order."""
+        """Another person signed in and split the order before the first person's request arrived."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         for lead in (first, second):
             mate_shares.make_lead(unpaid.pk, lead)

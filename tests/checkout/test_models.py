@@ -52,7 +52,7 @@ def test_a_bill_read_together_with_its_order_is_complete(acme: Merchant) -> None
 def test_bills_that_are_read_at_the_same_time_do_not_wait_for_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A lock around the reads could cause a deadlock: each read can wait for the other's connection."""
+    """If a lock protected the reads, they could deadlock: each read can wait for the other's connection."""
     both_ask = threading.Barrier(2)
 
     def first() -> None:

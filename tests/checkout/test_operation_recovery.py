@@ -1,4 +1,4 @@
-"""Recovery of operations whose outcome is unknown, for example because the provider did not respond."""
+"""The recovery of operations in doubt, for example of those that the provider did not answer."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -97,7 +97,7 @@ class TestCapture:
     def test_refused_as_already_captured_stays_unknown_if_the_look_up_does_not_find_it(
         self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Someone captured the payment, perhaps the first call of this capture, so it has not failed."""
+        """The payment was captured, perhaps by the first call of this capture, so the capture has not failed."""
         operation = in_doubt("capture")
         answers = {
             "capture": Outcome(Verdict.FAILED, reason="already_captured"),
@@ -166,7 +166,7 @@ class TestCapture:
 
 
 class TestAPayerWhoReturnsFromTheBank:
-    """A payer who returns from the bank's page does not have to wait for the pump."""
+    """When a payer returns from the bank's page, the payer does not have to wait for the pump."""
 
     def test_sees_the_outcome_of_the_open_operation(self, unpaid: Checkout, in_doubt: InDoubt) -> None:
         in_doubt("authorize", "done_then_reset")
@@ -269,9 +269,9 @@ def test_recording_is_refused_within_a_transaction_that_could_roll_it_back(
 
 @pytest.mark.rule("doubt.refusal")
 class TestARefusalOfARepeatedCall:
-    """A refusal of a repeated call.
+    """The provider refuses a repeated call, although the first call might have succeeded.
 
-    The first call might have succeeded. If the provider has forgotten its key, it refuses the repetition.
+    This happens if the provider has forgotten the first call's key.
     """
 
     @pytest.mark.parametrize("kind", ["refund", "capture", "void"])
@@ -283,7 +283,7 @@ class TestARefusalOfARepeatedCall:
         assert (operation.state, operation.attempts) == ("succeeded", 2)
 
     def test_is_ignored_if_the_first_call_was_accepted(self, in_doubt: InDoubt) -> None:
-        """The bank accepted the first call, which is pending. It therefore refuses the second call."""
+        """The bank refuses the second call, because it has accepted the first call, which is pending."""
         operation = in_doubt("void", "pending_for_ever")
         Operation.objects.filter(pk=operation.pk).update(state="unknown")  # simulate a lost response
         break_down("void", "forgets_keys")
@@ -307,7 +307,7 @@ class TestARefusalOfARepeatedCall:
     def test_leaves_a_capture_in_doubt_because_the_first_call_can_still_arrive(
         self, unpaid: Checkout, in_doubt: InDoubt, is_late: bool
     ) -> None:
-        """The bank refuses the second call and does not store the refusal. The first call is still under way."""
+        """The bank refuses the second call and does not store the refusal. The first call can still arrive."""
         capture = in_doubt("capture")
         pass_time(capture, seconds=1)
         break_down("capture", "not_accepted")
@@ -325,7 +325,7 @@ class TestARefusalOfARepeatedCall:
         assert seen(unpaid) == ("voided" if is_late else "captured",) * 3
 
     def test_leaves_a_capture_under_a_new_key_in_doubt(self, unpaid: Checkout, in_doubt: InDoubt) -> None:
-        """The bank refuses the call under the new key. The call under the first key is still under way."""
+        """The bank refuses the call under the new key. The call under the first key can still arrive."""
         first = in_doubt("capture")
         Operation.objects.filter(pk=first.pk).update(attempts=operation_recovery.ATTEMPTS_PER_KEY)
         break_down("capture", "not_accepted")
@@ -346,7 +346,7 @@ class TestARefusalOfARepeatedCall:
 
 @pytest.mark.rule("doubt.old_key")
 def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(held: Checkout) -> None:
-    """The provider might repeat an error that it has stored for the key, so a new key is needed."""
+    """The provider might have stored an error for the key and repeat it, so a new key is needed."""
     break_down("void", "error", times=99)
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     keys = []
@@ -372,7 +372,7 @@ def test_release_that_the_bank_has_carried_out_is_only_looked_up_after_four_call
 def test_money_is_refunded_once_even_if_the_bank_forgets_the_refunds_key(
     in_doubt: InDoubt, calls: list[tuple[str, UUID]]
 ) -> None:
-    """The bank has forgotten the key, so it would refund the money twice if the refund were sent again."""
+    """Because the bank has forgotten the key, it would refund the money again if the refund were sent again."""
     operation = in_doubt("refund", "done_then_reset")
     break_down("refund", "forgets_keys")
     calls.clear()

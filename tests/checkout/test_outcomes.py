@@ -1,4 +1,4 @@
-"""How the provider's responses change an order: clear, unclear and late responses."""
+"""How clear, unclear and late responses from the provider change an order."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ Answer = Callable[[str, Outcome], None]
 
 @pytest.mark.rule("doubt.sleeper")
 class TestALateRefusal:
-    """A refusal that comes after another outcome was recorded. The recorded outcome stays."""
+    """A refusal that arrives after another outcome was recorded. The recorded outcome stays."""
 
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_charge_after_the_end_is_reported_once_even_if_it_is_recorded_twice(he
 
 @pytest.fixture
 def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Return a function that makes the bank return this outcome for each call of a verb, without any effect."""
+    """Return a function that replaces the bank's calls of a verb: each returns this outcome and has no effect."""
 
     def answers(verb: str, outcome: Outcome) -> None:
         call = fault_injection.call_with_faults
@@ -220,7 +220,7 @@ class TestACapture:
     def test_whose_fence_is_refused_after_eight_days_lapses_without_a_proof(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        """Banks have released the hold automatically by then, so no further fence is planned."""
+        """By then, banks have released the hold automatically, so no further fence is planned."""
         leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
@@ -233,9 +233,9 @@ class TestACapture:
     def test_whose_fence_is_refused_repeatedly_is_fenced_at_growing_intervals(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        """Each interval is ten seconds longer, up to a minute.
+        """Each interval is ten seconds longer than the previous one, up to a minute.
 
-        It is never shorter than the wait before a new key.
+        An interval is never shorter than the time after which a new key is allowed.
         """
         leave_in_doubt(held)
         make_late(held)
@@ -255,7 +255,7 @@ class TestACapture:
     def test_in_doubt_is_looked_up_at_its_deadline_at_the_latest(
         self, held: Checkout, seconds_left: int, wait: int
     ) -> None:
-        """After the deadline, the usual interval of ten seconds applies."""
+        """The look-up does not wait for the usual interval of ten seconds, which applies again after the deadline."""
         leave_in_doubt(held)
         Operation.objects.update(attempts=20)
         now, capture = clock.now(), Operation.objects.select_related("payment").get(kind="capture")
@@ -285,7 +285,7 @@ class TestARelease:
     """The release of a hold that the merchant has cancelled."""
 
     def test_that_is_refused_repeatedly_is_sent_again_at_growing_intervals(self, held: Checkout) -> None:
-        """The service reports the release from the third refusal on."""
+        """From the third refusal on, the service reports the release."""
         cancelled = cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         waits, reports = [], []
         for _ in range(8):
@@ -321,7 +321,7 @@ class TestARelease:
 
 
 def refuse_release(checkout: Checkout, *, now: datetime) -> QuerySet[Operation]:
-    """Record that the provider refuses the planned void at `now`, and return a query for all voids."""
+    """Record that the provider refused the planned void at `now`. Return a query for all voids."""
     voids = Operation.objects.filter(kind="void").select_related("payment")
     refusal = Outcome(Verdict.FAILED, reason="try_later")
     assert outcomes.conclude_operation(checkout, voids.get(ended_at=None), refusal, now=now)

@@ -28,7 +28,7 @@ Change = Callable[["Pledged"], Any]
 
 
 class Pledged:
-    """An unpaid order of £90.00, whose lead asks Finn and Amy for £20.00 each. Finn has pledged."""
+    """An unpaid order of £90.00. The lead asks Finn and Amy for £20.00 each, and Finn has pledged."""
 
     def __init__(self, order: Checkout) -> None:
         self.order, self.lead, self.mate = order, CustomerFactory.create(), CustomerFactory.create()
@@ -60,7 +60,7 @@ class Pledged:
         return PaymentRequest.every.get(pk=share.pk).status
 
     def held_for(self, share: PaymentRequest) -> list[str]:
-        """Return the states of the charges at the bank for a share."""
+        """Return the states of the share's charges at the bank."""
         payments = list(Payment.objects.filter(subject=share.pk).values_list("pk", flat=True))
         return list(
             Charge.objects.filter(payment__in=payments).order_by("pk").values_list("state", flat=True)

@@ -12,7 +12,7 @@ from tests.factories import CAUSE
 
 
 def settle(checkout: Checkout) -> Checkout:
-    """Send the refund, and then look it up once the bank has settled it."""
+    """Send the refund. Let the bank settle it, and then look it up."""
     tasks.finish_operations()
     Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
     tasks.finish_operations()

@@ -1,4 +1,4 @@
-"""The tables of the allowed status changes of an order and of a share."""
+"""The tables of allowed status changes, for orders and for shares."""
 
 import itertools
 import re

@@ -80,7 +80,7 @@ def ends_in(held: Checkout, seconds: float) -> None:
 
 @pytest.mark.rule("environment.logs")
 class TestAFailure:
-    """If a pump fails on a row, it logs a line with the ids of the merchant and the checkout."""
+    """If a pump fails on a row, it logs the ids of the merchant and the checkout."""
 
     @pytest.fixture
     def fail(self, settings: Settings, tmp_path: Path) -> Callable[[str], None]:
@@ -104,7 +104,7 @@ class TestAFailure:
         self, held: Checkout, fail: Callable[[str], None], caplog: pytest.LogCaptureFixture
     ) -> None:
         make_late(held)
-        # The pump fails twice: first for the whole batch, then for this checkout alone.
+        # The pump fails twice: first for the whole batch, and then for only this checkout.
         fail("event_written")
         fail(f"event_written.checkout.voided.{held.pk}")
         tasks.expire_due()

@@ -1,4 +1,4 @@
-"""Reads, captures, cancels and refunds that the service refuses."""
+"""The service refuses some reads, captures, cancellations and refunds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ OTHER_AMOUNTS = [-(2**63), -1, 0, 1, 8_999, 9_001, 99_999_999, 10**8, 2**63 - 1]
 VERBS = ("capture", "cancel", "refund")
 REF = {"merchant_refund_ref": "r-2"}
 ACTIONS = {"created": ["cancel"], "authorized": ["capture", "cancel"], "captured": ["refund"]}
-# The actions that the service refuses in each status. Other tests show that the remaining actions work.
+# For each status, the actions that the service refuses. Other tests show that the remaining actions work.
 CONFLICTS = [
     ("created", "capture", "not_capturable"),
     ("created", "refund", "not_refundable"),

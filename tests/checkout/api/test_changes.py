@@ -1,4 +1,4 @@
-"""The list of changed checkouts: a client that follows the cursor gets every change, even during writes."""
+"""The list of changed checkouts: a client that follows the cursor gets every change, even while rows are written."""
 
 import threading
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from tests.refusals import refused
 
 
 def age(seconds: int = 5) -> None:
-    """Make the last change of each checkout older by some seconds."""
+    """Make every checkout look as if it last changed `seconds` seconds earlier."""
     Checkout.objects.update(updated_at=F("updated_at") - timedelta(seconds=seconds))
 
 
@@ -106,7 +106,7 @@ class TestTheList:
     def test_lists_an_order_when_an_operation_starts_and_again_when_it_ends(
         self, api: Api, in_doubt: Callable[..., Operation]
     ) -> None:
-        """The start of an operation does not write the checkout's row, but the checkout is listed as changed.
+        """The checkout is listed as changed, although the start of an operation does not write its row.
 
         It is listed again when the operation ends.
         """

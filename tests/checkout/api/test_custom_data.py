@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("create.custom_data")]
         {"a": {str(number): number for number in range(50)}},
         {"a": "x" * 9_000},
         {"a": "é" * 4_100},
-        {"a": [1e308] * 27},  # in the request, each number has 5 bytes; PostgreSQL stores 309 digits
+        {"a": [1e308] * 27},  # each number has 5 bytes in the request, but PostgreSQL stores 309 digits
         {"a": [{"b": [-1.5e-300] * 27}]},
         {"a": {"b": {"c": {"d": {}}}}},
         {"a": [[[[]]]]},

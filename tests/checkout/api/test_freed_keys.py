@@ -1,4 +1,4 @@
-"""Idempotency keys that are free again after the database failed during their call."""
+"""Idempotency keys are free again if the database fails during the call that uses them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

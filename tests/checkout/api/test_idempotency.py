@@ -124,7 +124,7 @@ class TestRepeats:
 
 
 def age(**ago: float) -> None:
-    """Make every key this old. The keyword arguments are those of timedelta."""
+    """Make every key this old. The keyword arguments are those of `timedelta`."""
     at = timezone.now() - timedelta(**ago)
     for key in IdempotencyKey.objects.all():
         made = UUID(int=clock.first_id(at).int | key.pk.int & (1 << 80) - 1)
@@ -329,7 +329,7 @@ class TestIdempotencyKey:
     def test_that_was_taken_over_keeps_the_later_response(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A call that lasts longer than 90 seconds does not overwrite the response of its successor."""
+        """After 90 seconds, a second call takes over the key. The first call does not overwrite its response."""
         path, capture = f"checkouts/{held.pk}/capture", captures.capture
         answers = []
 
@@ -361,7 +361,7 @@ class TestIdempotencyKey:
 @pytest.mark.rule("idempotency.at_once")
 @pytest.mark.django_db(transaction=True)
 class TestSameKeyAtOnce:
-    """Simultaneous calls with the same key on separate connections. A database row decides which one runs."""
+    """Simultaneous calls with the same key, on separate connections. A database row decides which call runs."""
 
     def at_once(self, api: Api, path: str, body: Any) -> list[Any]:
         together = threading.Barrier(4)

@@ -1,4 +1,4 @@
-"""The fields of a new order, with invalid values and with unusual valid values."""
+"""The fields of a new order: invalid values, and unusual valid values."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -113,7 +113,7 @@ class TestRequiredFields:
         assert all(row["message"].endswith(".") for row in error["details"])
 
     def test_are_reported_together_with_errors_that_depend_on_other_fields(self, api: Api) -> None:
-        """The response lists errors of single fields together with errors that depend on another field."""
+        """One response lists the errors of single fields and the errors that depend on other fields."""
         Merchant.objects.filter(pk=api.merchant.pk).update(return_hosts=["shop.example"])
         wrong = [
             item(quantity=0, unit_price=-1),
@@ -199,7 +199,7 @@ class TestATotalThatNoCardCanBeCharged:
 
 @pytest.mark.rule("create.limits")
 class TestATotalAboveTheProvidersMaximum:
-    """Totals above Stripe's maximum. Stripe counts ISK and UGX with two decimals, and KWD in steps of ten."""
+    """Totals above Stripe's maximum. Stripe counts ISK and UGX in hundredths, and KWD in steps of ten minor units."""
 
     @pytest.fixture(autouse=True)
     def of_stripe(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The message of a call that the checkout's status does not allow says what to do in this status."""
+"""If the checkout's status does not allow a call, the error message says what to do in this status."""
 
 from collections.abc import Callable
 from typing import Any

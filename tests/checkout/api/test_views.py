@@ -1,4 +1,4 @@
-"""The merchant API over HTTP: paginated lists, and the number of SQL statements for each response."""
+"""The merchant API over HTTP: paginated lists, and the number of SQL statements that each response needs."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -138,7 +138,7 @@ class TestList:
 
 @contextmanager
 def at_most(count: int) -> Iterator[list[str]]:
-    """Yield a list that collects the SQL statements of the block. Fail if there are more than `count`."""
+    """Yield a list of the SQL statements in the block. Fail if there are more than `count`."""
     statements: list[str] = []
     with CaptureQueriesContext(connection) as context:
         yield statements
@@ -150,7 +150,7 @@ def at_most(count: int) -> Iterator[list[str]]:
 class TestStatements:
     @pytest.fixture(autouse=True)
     def _key_in_use(self, api: Api) -> None:
-        """Use the API key first. Its first call in a minute needs a statement that records the use."""
+        """Use the API key first, because its first call in a minute needs a statement that records the use."""
         api.get("checkouts")
 
     def test_of_a_read_are_three_at_most(self, api: Api, at: Bring) -> None:

@@ -1,4 +1,4 @@
-"""The service records who reads an order only if the sandbox watches the order."""
+"""If the sandbox watches an order, the service records who reads it. Reads of other orders are not recorded."""
 
 import pytest
 from pytest_django.fixtures import Settings

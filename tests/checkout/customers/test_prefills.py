@@ -1,4 +1,4 @@
-"""The customer data of an order is encrypted, and is deleted a day after the order has ended."""
+"""An order's customer data is encrypted, and is deleted a day after the order has ended."""
 
 from collections.abc import Callable
 from datetime import timedelta

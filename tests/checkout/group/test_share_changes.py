@@ -1,4 +1,4 @@
-"""Changes to shares: the lead renames, requests again or pays a share, and a mate withdraws a decline."""
+"""Changes to shares: the lead renames a share, requests it again or pays it; a mate withdraws a decline."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Mates take units of an order that is split by item."""
+"""If an order is split by item, mates take units of its lines."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ ZOE, ADE = "z" * 64, "a" * 64
 
 @pytest.fixture
 def at_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make £0.30 the smallest amount that a card can be charged."""
+    """Set the smallest amount that a card can be charged to £0.30."""
     monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(minimum=30))
 
 

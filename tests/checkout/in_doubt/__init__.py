@@ -1,1 +1,1 @@
-"""Operations in doubt, from the first unanswered call until the order has ended."""
+"""Operations in doubt, from the first call without an answer until the order ends."""

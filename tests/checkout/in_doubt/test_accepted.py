@@ -1,4 +1,4 @@
-"""Operations that the provider confirms later, and actions at the provider that precede our operation."""
+"""Operations that the provider confirms later, refuses, or answers with a repeated error."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a capture call return without waiting for the confirmation."""
+    """Make capture calls return without waiting for the confirmation."""
     monkeypatch.setattr(captures, "ASK_AGAIN_SECONDS", 99.0)
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
 
@@ -36,7 +36,7 @@ class TestACapture:
     def test_is_looked_up_within_the_merchants_call(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        """The bank confirms this card's capture after three seconds, while the merchant's call waits."""
+        """The bank confirms this card's capture after three seconds, during the merchant's call."""
         pay(unpaid, "4000000000000077")
         answer = api.post(f"checkouts/{unpaid.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")

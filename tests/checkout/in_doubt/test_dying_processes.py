@@ -1,4 +1,4 @@
-"""A process that dies during a call leaves an open operation, and the pump finishes it."""
+"""If a process dies during a call, the operation stays open and the pump finishes it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ class ProcessDied(BaseException):
 
 @pytest.fixture
 def let_process_die(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that lets a process die before or after its call, and then ends its lease."""
+    """Return a function that simulates the death of a process before or after its call, and then ends its lease."""
 
     def die(verb: Callable[[], object], *, after_call: bool) -> None:
         perform = operations.perform

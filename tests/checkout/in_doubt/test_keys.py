@@ -1,4 +1,4 @@
-"""An idempotency key at the provider: how long the service sends it, and when a new key replaces it.
+"""How long the service uses an idempotency key at the provider, and when a new key replaces it.
 
 A refund reaches the card only once, even if the provider carries out an earlier call late.
 """
@@ -28,9 +28,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven"), pytest.m
 
 @pytest.fixture
 def reimbursement(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """Return a planned refund of 2000 to the lead's card, which was charged 9000.
+    """Return a planned refund of £20 to the lead's card, which was charged £90.
 
-    If the refund were sent under two keys, the bank would carry it out twice.
+    The charge is large enough for two such refunds, so the bank would carry out both if they had different keys.
     """
     (share,) = mates.split(unpaid, 2000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
@@ -58,7 +58,7 @@ def keys(refund: Operation) -> list[Operation]:
 
 
 def test_refund_that_waited_for_a_day_keeps_its_key_after_its_first_timeout(reimbursement: Operation) -> None:
-    """The age of a key is counted from the first call with it, not from the planning of the refund."""
+    """A key's age counts from the first call that uses it, not from the time when the refund was planned."""
     pass_time(reimbursement, hours=23, minutes=2)
     break_down("refund", "down")
     for _ in range(3):
@@ -104,7 +104,7 @@ def test_new_key_waits_for_the_old_key_to_expire_and_an_hour_after_the_last_call
     pump()
     pass_time(reimbursement, hours=5)
     for _ in range(3):
-        pump()  # the refund was first sent a day ago, so it is only looked up
+        pump()  # the refund was first sent a day ago, so the pump only looks it up
     assert [refund.attempts for refund in keys(reimbursement)] == [5]
     pass_time(reimbursement, hours=19, minutes=59)
     pump()
@@ -121,7 +121,7 @@ def test_new_key_waits_for_the_old_key_to_expire_and_an_hour_after_the_last_call
 def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
     unpaid: Checkout, reimbursement: Operation
 ) -> None:
-    """The reimbursement of 2000 is in doubt for a day. The lead gets the other 7000 at once."""
+    """The reimbursement of £20 is in doubt for a day, but the lead gets the other £70 at once."""
     break_down("refund", "replayed_500")
     pump()
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -134,7 +134,7 @@ def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
 
 @pytest.mark.rule("doubt.refusal")
 class TestRefusalThatNamesNoRefund:
-    """A refusal that creates no refund at the provider. The provider stores no response under the key."""
+    """A refusal after which the provider has no refund, and stores no response for the key."""
 
     def test_leaves_an_earlier_call_open_until_its_key_has_ended(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()
@@ -172,7 +172,7 @@ class TestNewKey:
     def test_is_for_the_amount_that_the_card_is_owed_when_the_key_is_created(
         self, unpaid: Checkout, reimbursement: Operation
     ) -> None:
-        """Before the new key is created, staff refund all but 500 to the lead in the dashboard."""
+        """Before the new key is created, staff refund £85 of the lead's £90 in the dashboard, so only £5 is owed."""
         break_down("refund", "replayed_500")
         pump()
         outside.refund_outside(reimbursement.payment, 8500)
@@ -192,7 +192,7 @@ class TestNewKey:
 
 
 def test_restored_database_does_not_know_when_the_refund_was_last_sent(reimbursement: Operation) -> None:
-    """The refund might have been sent again after the backup, and the provider might still carry it out."""
+    """The refund might have been sent again after the backup, so the provider might still carry it out."""
     break_down("refund", "down")
     pump()
     pass_time(reimbursement, hours=26)

@@ -1,4 +1,4 @@
-"""Whatever a provider does, no operation is carried out twice, retried without a pause, or open forever."""
+"""Whatever a provider does, no operation is carried out twice, retried without a pause, or left open forever."""
 
 from collections.abc import Callable
 

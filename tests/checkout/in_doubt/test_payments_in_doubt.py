@@ -1,4 +1,4 @@
-"""Authorizations with an unknown outcome: the payer waits a minute, and a hold that is found is released."""
+"""Authorizations in doubt: the payer waits for a minute, and a hold that is found later is released."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -31,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Pay the checkout while the next `times` authorizations get no clear response."""
+    """Pay the checkout. The provider does not clearly respond to the next `times` authorizations."""
 
     def pay_without_response(mode: str = "down", times: int = 1) -> Operation:
         break_down("authorize", mode, times)
@@ -176,7 +176,7 @@ class TestAuthorizationThatNeverArrived:
     def test_fails_after_a_day_after_any_kind_of_provider_error(
         self, unpaid: Checkout, in_doubt: InDoubt, mode: str
     ) -> None:
-        """A call that got an error can still be carried out later, like a call that got no response."""
+        """After an error, the provider can still carry out the call later, just as after no response."""
         operation = in_doubt(mode)
         break_down("authorize", "replayed_500")
         pump()

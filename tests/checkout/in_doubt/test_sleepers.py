@@ -1,4 +1,4 @@
-"""A process that was suspended cannot change an outcome that another process has recorded in the meantime."""
+"""A process that was suspended cannot change an outcome that another process has recorded since then."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ DuringLookUp = Callable[[Callable[[], object]], None]
 
 @pytest.fixture
 def during_look_up(monkeypatch: pytest.MonkeyPatch) -> DuringLookUp:
-    """Return a function that makes the next look-up call `event` and then return "not found"."""
+    """Return a function that takes `event`. The next look-up then calls `event` and returns "not found"."""
 
     def asleep(event: Callable[[], object]) -> None:
         real = operations.look_up
@@ -106,9 +106,9 @@ class TestAnOrder:
     def test_whose_capture_continues_under_another_key_is_reported_as_unknown(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """While the merchant's call was suspended, the pump found that the capture never arrived.
+        """While the merchant's call was suspended, the pump found that the capture had never arrived.
 
-        The pump then sent it again under another key.
+        The pump therefore sent the capture again under another key.
         """
 
         def slept(operation: Operation, _: Deadline) -> Outcome:
@@ -138,7 +138,10 @@ class TestAnOrder:
     def test_whose_capture_is_sent_again_while_a_process_slept_is_not_voided_over_it(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The merchant's call was refused and suspended. The pump then sent the capture under the same key."""
+        """The provider refused the merchant's call, and then the process was suspended.
+
+        In the meantime, the pump sent the capture again under the same key.
+        """
         send_capture, sent = captures._send_capture, list[Operation]()
 
         def slept(operation: Operation, deadline: Deadline) -> Outcome:
@@ -197,9 +200,10 @@ def pump_once() -> None:
 
 @pytest.mark.rule("doubt.old_key", "doubt.sleeper")
 class TestASenderThatSlept:
-    """A sender that was suspended between its claim and its call.
+    """A process that was suspended after it claimed an operation and before it called the provider.
 
-    It must not send later than the recorded `last_sent_at`, from which the time of a new key is computed.
+    The process must not call later than the recorded `last_sent_at`, because the time at which a new key is allowed
+    is computed from it.
     """
 
     @pytest.fixture
@@ -222,7 +226,7 @@ class TestASenderThatSlept:
 
     @pytest.mark.rule("doubt.refusal")
     def test_after_a_refusal_does_not_end_a_refund_that_was_sent_again(self, refund: Operation) -> None:
-        """Another process has sent the refund in the meantime, and the bank has accepted it."""
+        """While the process was suspended, another process sent the refund, and the bank accepted it."""
         break_down("refund", "not_accepted")
         asleep = claimed(refund)
         refusal = operations.perform(asleep, deadline=Deadline.after(8))

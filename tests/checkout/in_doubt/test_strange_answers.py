@@ -1,7 +1,7 @@
 """Malformed responses from a provider.
 
-If only unimportant fields are malformed, the money is recorded. Otherwise the outcome stays unknown, and the
-pump looks it up again.
+If only unimportant fields are malformed, the money is recorded. Otherwise the outcome stays unknown, and the pump
+looks up the operation again.
 """
 
 from collections.abc import Callable
@@ -43,12 +43,12 @@ ChangeResponses = Callable[..., None]
 
 
 def named(value: Any) -> str:
-    """Return a short name for the value, for the test's id."""
+    """Return a short name of the value for the test's id."""
     return ascii(value)[:20]
 
 
 class ChangedProvider:
-    """Proxy for the provider that changes the responses to the next calls of one kind."""
+    """A proxy for the provider that changes the responses to the next calls of one kind."""
 
     def __init__(self, kind: str, change: Change, times: int) -> None:
         self._peer, self._kind, self._change, self._left = provider.current_provider(), kind, change, times
@@ -86,9 +86,9 @@ def decorated(value: Any) -> Change:
 
 @pytest.fixture
 def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Operation]:
-    """Run an operation of the kind on Acme's checkout until it has ended, and return it.
+    """Run an operation of this kind on Acme's checkout until it ends; return it.
 
-    The kind `look_up` is a capture whose response is lost.
+    For the kind `look_up`, run a capture whose response is lost.
     """
 
     def run_operation(kind: str) -> Operation:

@@ -19,9 +19,9 @@ AGEING = (
 
 
 def let_pass(seconds: float, backup: Backup | None = None) -> None:
-    """Make the records of the service and the bank older, because the database's clock cannot be changed.
+    """Make the records of the service and the bank older, because the test cannot change the database's clock.
 
-    The records of a backup get older too. The history and the ledger do not change: they are append-only.
+    The records in a backup get older too. The history and the ledger do not change, because they are append-only.
     """
     with connection.cursor() as cursor:
         cursor.execute(_PASS, {"seconds": seconds})
@@ -31,7 +31,7 @@ def let_pass(seconds: float, backup: Backup | None = None) -> None:
 
 
 def _statement(models: Iterable[type[Model]], prefix: str = "") -> str:
-    """Return a single statement for all models, because a test run lets time pass hundreds of times."""
+    """Return one statement for all models, because a test run lets time pass hundreds of times."""
     return f"WITH {', '.join(_update(model, prefix) for model in models)} SELECT"
 
 

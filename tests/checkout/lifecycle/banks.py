@@ -1,6 +1,6 @@
-"""The providers of the random money tests: the sandbox bank and a simulation of Stripe.
+"""The providers of the random money tests: the sandbox bank and a simulated Stripe.
 
-With each of them, a test can do what payers, the merchant's staff and banks do at the provider.
+At each provider, a test can act as a payer, as the merchant's staff or as a bank.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,8 @@ from tests.payments.providers.conformance.desk import CallFailure
 from tests.payments.providers.conformance.stripe import FAULTS, INTENT, PATHS, StripeDesk, times_of
 
 T = TypeVar("T")
-# The path of a sync's first request. Faults on this path do not affect the tests, which read only lists.
+# The path of a sync's first request. A fault on this path does not affect the test's own reads, because they read
+# only lists.
 ONE_INTENT = f"{INTENT}/[^/]+"
 
 
@@ -30,9 +31,9 @@ def pick(found: Sequence[T], which: int) -> T | None:
 
 
 class Bank(Protocol):
-    """Actions of payers, of a merchant's staff and of banks at a provider, and faults of the provider.
+    """A provider: the actions of payers, staff and banks there, and the faults that it can have.
 
-    `which` selects an object. If no object exists, a method has no effect.
+    The argument `which` selects the object to act on. If there is no object, a method has no effect.
     """
 
     faults: Sequence[tuple[Any, ...]]
@@ -41,22 +42,22 @@ class Bank(Protocol):
         """Discard the data of the previous test run."""
 
     def token(self, card: str, subject: UUID) -> str:
-        """Return the card page's token for a card.
+        """Return the token that the card page creates for a card.
 
-        `card` is good, other, closed (its refunds fail), or returns (its refunds are returned later).
+        `card` is "good", "other", "closed" (refunds to it fail) or "returns" (refunds to it are returned later).
         """
 
     def refund(self, which: int, part: int, *, is_pending: bool) -> None:
-        """Refund the remaining amount of a captured card, divided by `part`, as staff do in the dashboard."""
+        """Refund a captured card as staff do in the dashboard. The amount is the rest divided by `part`."""
 
     def end_refund(self, which: int, *, fails: bool) -> None:
-        """Settle a pending refund, or make it fail. With `fails`, a settled refund is returned."""
+        """Settle a pending refund. With `fails`, make a pending refund fail, or return a settled refund."""
 
     def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
-        """Dispute the payment of a captured card, for its amount divided by `part`."""
+        """Dispute the payment of a captured card. The amount is the payment's amount divided by `part`."""
 
     def decide(self, which: int, *, is_won: bool) -> None:
-        """Decide an open dispute, or decide a closed dispute again as after an appeal."""
+        """Decide an open dispute. If the dispute is closed, decide it again, as an appeal does."""
 
     def decide_all(self) -> None:
         """Decide every open dispute."""
@@ -74,10 +75,10 @@ class Bank(Protocol):
         """Make all further calls succeed."""
 
     def pass_time(self, seconds: int) -> None:
-        """Let time pass for the records that are not in our database."""
+        """Let time pass for the provider's records that are not in our database."""
 
     def bears(self) -> Mapping[UUID, int]:
-        """Return the amount still charged to each captured card, in minor units, as the provider reports it."""
+        """Map each captured payment to the amount that is still charged to its card, as the provider reports it."""
 
 
 class SandboxBank:
@@ -101,7 +102,7 @@ class SandboxBank:
     )
 
     def begin(self) -> None:
-        """Skip this step: the rollback to a savepoint discards the bank's rows too."""
+        """Leave this to the rollback to a savepoint, which also discards the bank's rows."""
 
     def token(self, card: str, subject: UUID) -> str:
         return bank.tokenise(subject=subject, number=self.CARDS[card])
@@ -151,7 +152,7 @@ class SandboxBank:
         Fault.objects.all().delete()
 
     def pass_time(self, seconds: int) -> None:
-        """Skip this step: `ageing.let_pass` makes the bank's rows older too."""
+        """Leave this to `ageing.let_pass`, which also makes the bank's rows older."""
 
     def bears(self) -> Mapping[UUID, int]:
         found = {}
@@ -203,7 +204,7 @@ class StripeBank:
             self.desk.peer.switch("pending_refund")
         asked = {"charge": charge.id, "amount": max(1, left // part)}
         faults = self.desk.peer.switch("faults")
-        self.end_faults()  # no fault must affect the dashboard's call
+        self.end_faults()  # so that no fault affects the call from the dashboard
         self.desk.dashboard.v1.refunds.create(asked)  # type: ignore[arg-type]
         for fault in faults:
             self.desk.peer.switch("fault", **fault)
@@ -231,7 +232,7 @@ class StripeBank:
         for number, found in enumerate(self._disputes()):
             if found.status not in ("won", "lost"):
                 self._decide(found, is_won=bool(number % 2))
-        # Deciding an inquiry has turned it into a dispute, which is decided here.
+        # An inquiry can become a dispute when it is decided. Such a dispute is decided here.
         for found in self._disputes():
             if found.status == "needs_response":
                 self._decide(found, is_won=False)

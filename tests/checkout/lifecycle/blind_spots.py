@@ -1,8 +1,8 @@
 """Errors that a proof would miss if it only checked that our records agree with each other.
 
-The tests write these errors into the records of a random test run. They use only orders without disputes,
-bookings, and refunds that others made. Only for these orders is it certain how much must still be charged to
-each card.
+The tests write these errors into the records of a random test run. They use only orders without disputes, without
+bookings and without refunds from outside the service. Only for these orders is it certain how much must still be
+charged to each card.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from payments.models import Booking, Discrepancy, Dispute, Movement, Operation
 from tests.checkout.proof.tampering import BLIND_SPOTS, REFUND, tamper
 
 SENT_TO_THE_LEAD, SHIFTED = (case.sql for case in BLIND_SPOTS[:2])
-# The proof accepts an open report of one of these kinds instead of a planned refund.
+# If a discrepancy of one of these kinds is open, the proof does not require a planned refund.
 OWED = (
     "outside_refund_failed",
     "owed_beyond_card",
@@ -32,7 +32,7 @@ WITHDRAWN = (
 
 
 def missed(checkout: Checkout) -> list[str]:
-    """Write each error into the records and undo it; return the names of the errors that the proof missed."""
+    """Write each error into the records and undo it. Return the names of the errors that the proof missed."""
     return [name for name, sql in _fitting(checkout) if not _is_found(checkout, sql)]
 
 

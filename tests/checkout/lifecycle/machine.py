@@ -46,16 +46,16 @@ REFUSALS = (
     mate_shares.ShareNotOpen,
 )
 UNCLEAR = (captures.OutcomeUnknown, captures.ProviderRefused, CallerDied)
-# How many seconds pass in each step after the last event. Abandoned payments are the last to end.
+# The seconds that pass in each step after the last event. Abandoned payments take longest to end.
 TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)
 ALL_ACTS = ["pledge", "authorize", "capture"]
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
 class NewOrder(NamedTuple):
-    """A checkout to create, and the actions on it. `script` is for the calls of the last action."""
+    """A checkout to create, and the actions to take on it. `script` has the provider's faults for the last action."""
 
-    minutes: int | None  # the merchant's expiry
+    minutes: int | None  # minutes until the expiry that the merchant sets
     acts: list[str]
     script: list[Happens]
     is_refunded: bool
@@ -75,10 +75,10 @@ NEW_ORDERS = st.builds(
 
 
 class Lifecycle(UnitRules):
-    """Each rule is an event. After it, checkouts may have changed only as the reference model allows.
+    """Each rule is an event, which may change checkouts only as the reference model allows.
 
-    No rule has a precondition. A precondition could depend on how long a step takes, and Hypothesis could
-    then not repeat a run. A rule that finds no object to act on has no effect.
+    No rule has a precondition. A precondition could depend on how long a step takes, and Hypothesis could then not
+    repeat a run. A rule that finds no object to act on has no effect.
     """
 
     checkouts: Bundle[UUID] = Bundle("checkouts")
@@ -103,7 +103,7 @@ class Lifecycle(UnitRules):
 
     @initialize(target=checkouts, new=NEW_ORDERS)
     def create_first(self, new: NewOrder) -> UUID:
-        """Create the first checkout, so that no step is lost before there is one."""
+        """Create the first checkout before all other steps, which would have no effect without a checkout."""
         return self._create(new)
 
     @rule(target=checkouts, new=NEW_ORDERS)
@@ -141,7 +141,7 @@ class Lifecycle(UnitRules):
 
     @rule(which=st.integers(0, 9), is_lead=st.booleans())
     def end_pledge(self, which: int, is_lead: bool) -> None:
-        """Let a mate withdraw, or the lead keep the share."""
+        """End a pledge: either the mate withdraws it, or the lead cancels the share."""
         rows = list(PaymentRequest.objects.filter(checkout__in=self.states, status="pledged").order_by("pk"))
         if not rows:
             return
@@ -183,7 +183,7 @@ class Lifecycle(UnitRules):
     def pay_share(self, which: int, script: list[Happens]) -> None:
         """Let a mate pay a share.
 
-        It must be refused unless the share is open, or another card that is paying it can be given up.
+        The payment must be refused unless the share is open, or is being paid with a card that can be given up.
         """
         share = self._opened(which)
         if share is None:
@@ -308,7 +308,7 @@ class Lifecycle(UnitRules):
     def _do(
         self, verb: str, checkout: UUID, call: Callable[[], object], script: list[Happens] | None = None
     ) -> None:
-        """Run the action, and check that its result and the status changes are what the reference expects."""
+        """Run the action, and check that its result and the status changes are those that the reference expects."""
         seen = observed.see(checkout, self.states[checkout])
         self._script(script)
         still = all(observed.due(each, verb) == (True, []) for each in (seen, observed.later(seen)))
@@ -317,7 +317,7 @@ class Lifecycle(UnitRules):
         is_confirmed = verb in ("cancel", "refund") or Verdict.SUCCEEDED in self.bank.heard
         right = [observed.due(each, verb, is_confirmed=is_confirmed) for each in (seen, observed.later(seen))]
         moves = self._moves()
-        if Happens.SLOW in (script or ()):  # the pumps have run in the meantime
+        if Happens.SLOW in (script or ()):  # if the pumps have run during a slow call
             assert is_refused in [refused for refused, _ in right]
             assert {move[1:] for move in moves} <= reference.BY_THEMSELVES
         else:
@@ -325,7 +325,7 @@ class Lifecycle(UnitRules):
             assert (is_refused, [move[1:] for move in moves]) in right, (verb, seen)
 
     def _let(self, pump: Callable[[], object], script: list[Happens]) -> None:
-        """Run a pump, and check that it makes only status changes that need no request."""
+        """Run a pump, and check that it makes only status changes that can happen without a request."""
         self._script(script)
         with contextlib.suppress(CallerDied):
             pump()
@@ -339,7 +339,7 @@ class Lifecycle(UnitRules):
     def _moves(self) -> Moves:
         """Return the status changes since the last call.
 
-        Fails unless each change is allowed and begins with the checkout's previous status.
+        Fail if a change is not allowed, or does not start from the checkout's previous status.
         """
         rows = Change.objects.filter(checkout__in=self.states).exclude(origin="").order_by("pk")
         moves: Moves = list(rows.values_list("checkout_id", "origin", "to")[self.moves_seen :])
@@ -350,7 +350,7 @@ class Lifecycle(UnitRules):
         return moves
 
     def _come_to_rest(self) -> None:
-        """End all faults and let time pass. The pumps alone must bring every checkout to its correct end."""
+        """End all faults and let time pass. The pumps must bring every checkout to its correct end without help."""
         self.bank.on_the_way.clear()
         for waited, seconds in enumerate(TO_REST):
             if observed.is_at_rest():

@@ -1,8 +1,8 @@
 """State machine that runs random events on the money of a captured order, at a real or simulated provider.
 
-Mates pay, the merchant refunds, and its staff refund in the bank's dashboard. Payers open disputes, banks
-decide them and return refunds, and operators use the remedies. Notifications are repeated or lost, calls
-fail, days pass, and the database is restored.
+Mates pay, the merchant refunds, and its staff refund in the bank's dashboard. Payers open disputes, banks decide
+disputes and return refunds, and operators use the remedies. Notifications are repeated or lost, calls fail, days
+pass, and the database is restored.
 """
 
 import sys
@@ -44,11 +44,11 @@ NEVER = (
 )
 DAY = 86_400
 TO_REST = (5, 70, 650, 3700, DAY, DAY + 3700, DAY, DAY, 3700, 3700)
-ROUNDS = 12  # maximum number of pump runs to finish all work that is due at one time
+ROUNDS = 12  # within this many runs, the pump must finish all work that is due
 
 
 class Money(UnitRules):
-    """A machine with a captured order. Each rule is an event that affects the order's money.
+    """A state machine with one captured order. Each rule is an event that affects the order's money.
 
     A rule has no effect if it finds no object to act on, or if the action is refused.
     """
@@ -62,7 +62,7 @@ class Money(UnitRules):
 
     def teardown(self) -> None:
         try:
-            if sys.exc_info()[0] is None:  # skipped if a step has failed
+            if sys.exc_info()[0] is None:  # not if a step has failed
                 self._come_to_rest()
         finally:
             transaction.savepoint_rollback(self.savepoint)
@@ -140,7 +140,7 @@ class Money(UnitRules):
 
     @rule(times=st.integers(0, 2))
     def bank_tells(self, times: int) -> None:
-        """Deliver the bank's notifications `times` times: never, once or twice."""
+        """Deliver each of the bank's notifications `times` times (0, 1 or 2)."""
         for notification in [*self.bank.tell()] * times:
             notifications.handle_notification(notification)
 
@@ -173,7 +173,10 @@ class Money(UnitRules):
 
     @rule()
     def database_is_put_back(self) -> None:
-        """Restore the backup and run the repair. Later records are lost here, but not at the bank."""
+        """Restore the backup and run the repair.
+
+        Here, all records since the backup are lost. The bank still has its records.
+        """
         if self.backup is not None:
             self.backup.restore()
             self.backup.discard()
@@ -181,7 +184,7 @@ class Money(UnitRules):
             repair.repair(self.backup.made_at)
             self.backup = None
             if PaymentRequest.objects.filter(checkout=self.order, units=[]).exists():
-                self.units.clear()  # the restore has lost the record of the units that a mate paid for
+                self.units.clear()  # the restored rows no longer show which units a mate has paid for
 
     @rule()
     def links_end(self) -> None:

@@ -24,12 +24,13 @@ HELD = "checkout.authorized"
 ENDS = {"captured", "voided", "expired"}
 AT_REST = {"captured", "voided", "expired", "refunded"}
 A_MOMENT = 1.0  # maximum duration of an action, in seconds
-# Tolerance: a row's created_at comes from Python's clock, and its deadline from the database's clock.
+# This tolerance is needed because a row's created_at comes from Python's clock, and its deadline from the database's
+# clock.
 TWO_CLOCKS = timedelta(seconds=A_MOMENT)
 
 
 def see(checkout_uuid: UUID, state: str) -> Facts:
-    """Return the facts from which the reference computes the expected result of an action."""
+    """Return the facts from which the reference model computes the expected result of an action."""
     checkout, now = Checkout.objects.get(pk=checkout_uuid), clock.now()
     found = Operation.objects.filter(
         payment__subject=checkout_uuid,
@@ -50,12 +51,12 @@ def see(checkout_uuid: UUID, state: str) -> Facts:
 
 
 def later(facts: Facts) -> Facts:
-    """Return the facts a moment later. Close to a deadline, the results for both moments are correct."""
+    """Return the same facts a moment later. Near a deadline, the result for either moment is correct."""
     return replace(facts, age=facts.age + A_MOMENT, open_age=facts.open_age + A_MOMENT)
 
 
 def due(facts: Facts, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
-    """Return whether the service must refuse the action, and the status changes that the action must cause."""
+    """Return whether the service must refuse the action, and which status changes the action must cause."""
     found, is_let_in = reference.answer(facts, verb)
     path = [facts.state, found]
     if is_let_in and is_confirmed:
@@ -94,7 +95,7 @@ def _grouped(rows: Iterable[tuple[UUID | None, str]]) -> dict[UUID | None, list[
 
 
 def _events(history: list[str]) -> Counter[str]:
-    """Return the events that a held checkout must have emitted: one for the hold, and one for its release."""
+    """Return the events that a checkout must have emitted: if it was held, one for the hold and one for its release."""
     told = Counter(f"checkout.{state}" for state in history if state in ("authorized", "voided"))
     return told if "authorized" in history else Counter()
 
@@ -120,7 +121,7 @@ def _check_captures() -> None:
 def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     """Assert that the ledger and the provider agree, and that no money was taken for unpaid checkouts.
 
-    Checkouts with an open capture or refund can differ. So can held checkouts with an open fence. A fence is a
+    The two can differ while a capture or a refund is open, and while a held checkout has an open fence. A fence is a
     void that is sent if a capture seems never to have arrived. It proves whether the capture has arrived.
     """
     taken: Counter[UUID] = Counter()
@@ -148,7 +149,7 @@ def is_at_rest() -> bool:
 
 
 def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
-    """Assert that every checkout has ended and that the provider has no hold and no challenge left."""
+    """Assert that every checkout has ended, and that the provider has no open hold or challenge."""
     assert is_at_rest(), (states, list(Operation.objects.filter(ended_at=None)))
     forgotten = [charge for charge in bank.charges.values() if charge.state in ("held", "challenged")]
     assert forgotten == []
@@ -159,10 +160,10 @@ def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
 
 
 def _bears(states: Mapping[UUID, str]) -> dict[UUID | None, int]:
-    """Return the final amount that is charged to each card.
+    """Return the amount that must be charged to each card at the end.
 
-    Mates' cards are charged for their shares, and the lead's card for the rest. A refunded amount is not
-    charged.
+    A mate's card is charged for the share, and the lead's card for the rest. No card is charged for a refunded
+    amount.
     """
     bears: dict[UUID | None, int] = {}
     for checkout in Checkout.objects.filter(pk__in=states, status__in=["captured", "refunded"]):

@@ -1,7 +1,7 @@
-"""Reference model of a checkout's states: the events that are possible in each state.
+"""Reference model of a checkout's states: which events are possible in each state.
 
-It describes rules money.states and doubt.*. It does not use the product's code, tables or clock. The state
-machine compares the product with it.
+It describes rules money.states and doubt.*. It does not use the product's code, tables or clock. The state machine
+compares the product with this model.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MOVES = {
     ("refunding", "fail"): "captured",
 }
 PAIRS = {(origin, to) for (origin, _), to in MOVES.items()}
-REPEATED = {("captured", "capture"), ("voided", "cancel")}  # accepted again, without a change
+REPEATED = {("captured", "capture"), ("voided", "cancel")}  # these actions can be repeated, without a change
 BY_THEMSELVES = {(origin, to) for (origin, act), to in MOVES.items() if act not in ("cancel", "refund")}
 HOLD, PATIENCE, CHALLENGE = 120.0, 60.0, 600.0  # seconds
 
@@ -29,7 +29,7 @@ class Facts:
     """The facts about a checkout when an action begins. Ages are in seconds."""
 
     state: str
-    age: float  # since the hold, or if the checkout is not held, since its creation
+    age: float  # since the hold; if the checkout is not held, since its creation
     payable_for: float
     open_kind: str = ""  # the kind of the open card operation
     open_age: float = 0.0
@@ -47,14 +47,14 @@ def is_bound(facts: Facts) -> bool:
 
 
 def noticed(facts: Facts) -> str:
-    """Return the state that readers and actions see. A checkout whose deadline has passed ends first."""
+    """Return the state that reads and actions see. Before that, a checkout whose deadline has passed ends."""
     deadlines = {"created": ("expire", facts.payable_for), "authorized": ("lapse", HOLD)}
     act, lasts = deadlines.get(facts.state, ("", 0.0))
     return MOVES[facts.state, act] if act and facts.age >= lasts and not is_bound(facts) else facts.state
 
 
 def answer(facts: Facts, verb: str) -> tuple[str, bool]:
-    """Return the state in which the action finds the checkout, and whether the action is accepted."""
+    """Return the state of the checkout when the action begins, and whether the action is accepted."""
     found = noticed(facts)
     if verb == "read":
         return found, True

@@ -1,4 +1,4 @@
-"""A provider in memory with scripted failures. Our records must agree with its records."""
+"""A provider in memory with scripted failures. The tests compare its records with ours."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ from payments.provider import (
 
 
 class Happens(StrEnum):
-    """The fate of a call at the provider."""
+    """What happens to a call at the provider."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "answer lost: it was done"
@@ -67,7 +67,7 @@ class Charge:
 
 @dataclass
 class Call:
-    """The provider's record of the call with a key, and its response."""
+    """The provider's record of the call that used a key, and its response."""
 
     kind: str
     payment: UUID
@@ -77,14 +77,14 @@ class Call:
 
 
 class ScriptedProvider:
-    """A payments.provider.Provider with scripted failures. Operations' ids are idempotency keys."""
+    """A payments.provider.Provider with scripted failures. It uses operations' ids as idempotency keys."""
 
     urls = ""
     page_origins: tuple[str, ...] = ()
     payment_origins: tuple[str, ...] = ()
 
     def __init__(self, during_slow_call: Callable[[], None]) -> None:
-        self.during_slow_call = during_slow_call  # runs while a caller waits for a slow call
+        self.during_slow_call = during_slow_call  # called while the service waits for a slow call
         self.reset()
 
     def reset(self) -> None:
@@ -92,7 +92,7 @@ class ScriptedProvider:
         self.charges: dict[UUID, Charge] = {}
         self.calls: dict[UUID, Call] = {}
         self.on_the_way: list[Callable[[], Call]] = []
-        self.heard: list[Verdict] = []  # the verdicts of all answers since the script was set
+        self.heard: list[Verdict] = []  # the verdicts of all answers since the script was last set
 
     @property
     def key_life(self) -> timedelta:
@@ -121,7 +121,7 @@ class ScriptedProvider:
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         happens = self._next()
-        if happens == Happens.DELAYED:  # the look-up arrives before the call that it looks for
+        if happens == Happens.DELAYED:  # the look-up overtakes the call that it looks for
             overtaken = operation.pk not in self.calls
             self.arrive()
             if overtaken:
@@ -161,13 +161,13 @@ class ScriptedProvider:
         return ()
 
     def arrive(self) -> None:
-        """Let the delayed calls arrive, although their callers have given up."""
+        """Let the delayed calls arrive, although their callers no longer wait for them."""
         on_the_way, self.on_the_way = self.on_the_way, []
         for call in on_the_way:
             call()
 
     def answer_challenge(self, payment: UUID, *, is_confirmed: bool) -> None:
-        """Let the payer answer the bank's challenge. A challenge that is no longer open is skipped."""
+        """Let the payer answer the bank's challenge. If the challenge is no longer open, there is no effect."""
         charge = self.charges.get(payment)
         for call in self.calls.values():
             if (
@@ -254,7 +254,7 @@ class ScriptedProvider:
         return Verdict.PENDING, ""
 
     def _outcome(self, key: UUID, call: Call) -> Outcome:
-        """Return the outcome of a call. Each payment uses a different card."""
+        """Return the outcome of a call. Each payment has a different card."""
         asks = call.verdict == Verdict.NEEDS_ACTION
         return Outcome(
             call.verdict,

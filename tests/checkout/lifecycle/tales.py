@@ -1,4 +1,4 @@
-"""True and false notifications. The service trusts none of them, and queries the provider instead."""
+"""True and false notifications. The service does not trust them, and queries the provider instead."""
 
 from enum import StrEnum
 from uuid import uuid4

@@ -34,7 +34,7 @@ BROKEN = settings(ORDINARY, max_examples=100, derandomize=True, database=None, p
 
 
 class LoudLog:
-    """Replacement for the pump's log: a logged exception fails the test, except ProviderUnreachable."""
+    """A replacement for the pump's log. It fails the test if an exception other than ProviderUnreachable is logged."""
 
     def exception(self, *_: object, **__: object) -> None:
         error = sys.exception()
@@ -47,7 +47,7 @@ def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
     """Return a function that runs the state machine with the given Hypothesis settings."""
 
     def run_pumps_later() -> None:
-        ageing.let_pass(12)  # longer than the lease of a process that sends a call
+        ageing.let_pass(12)  # longer than the lease of the process that sends a call
         tasks.expire_due()
         tasks.finish_operations()
 
@@ -55,7 +55,7 @@ def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
     bank = ScriptedProvider(run_pumps_later)
     monkeypatch.setattr(provider, "current_provider", lambda: bank)
     monkeypatch.setattr(tasks, "log", LoudLog())
-    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # a call that finds an open capture does not wait
+    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # a capture does not wait for another open capture
     Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
 
     class Life(Lifecycle):

@@ -1,4 +1,4 @@
-"""Random tests of the money after a capture: in the end, our records agree with the bank's for each card."""
+"""Random tests of the money after a capture: at the end, our records and the bank's agree for each card."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ ORDINARY = how(
     stateful_step_count=20,
     derandomize=False,
     print_blob=True,
-    phases=[Phase.generate],  # shrinking a failed run takes hours
+    phases=[Phase.generate],  # no shrinking, because shrinking a failed run takes hours
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -1,4 +1,4 @@
-"""Orders that are split by item, for the random tests: events of mates, and a check of units and amounts."""
+"""Orders that are split by item, for the random tests: the mates' actions, and a check of units and amounts."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -35,14 +35,14 @@ NOT_TAKEN = (
 
 
 class ByItem(NamedTuple):
-    """A split by item: the names and units of the mates, and the free units."""
+    """A split by item: the mates' names and units, and the free units."""
 
     mates: Sequence[tuple[str, Sequence[int]]]
     free: Sequence[int]
 
     @property
     def units(self) -> list[int]:
-        """The units of each line that the lead does not have."""
+        """For each line, the number of units that the lead does not have."""
         return [sum(counts) for counts in zip(self.free, *(units for _, units in self.mates), strict=True)]
 
 
@@ -54,10 +54,10 @@ BY_ITEM = (ALL_FREE, SOME_FREE, OTHERS_FREE, NONE_FREE)
 
 
 class UnitRules(RuleBasedStateMachine):
-    """Rules of a machine whose orders can be split by item.
+    """Hypothesis rules for a state machine whose orders can be split by item.
 
-    For each split order, `units` lists the units of each line that the lead does not have. The list is empty
-    if the order is not split by item.
+    For each split order, `units` has the number of units of each line that the lead does not have. If the order is
+    not split by item, this list is empty.
     """
 
     def __init__(self) -> None:
@@ -76,13 +76,13 @@ class UnitRules(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 9), most=TAKEN, browser=BROWSERS)
     def take_units(self, which: int, most: Sequence[int], browser: str) -> None:
-        """Let a mate take free units of an order through the group link, at most `most` units of each line."""
+        """Let a mate take free units through an order's group link, at most `most` units of each line."""
         orders = [checkout for checkout, given in self.units.items() if given]
         if orders:
             self.take_units_of(orders[which % len(orders)], most, browser)
 
     def take_units_of(self, order: UUID, most: Sequence[int], browser: str) -> None:
-        """Let a mate take free units of this order, if it has free units."""
+        """Let a mate take free units of this order. If it has no free units, there is no effect."""
         shares = list(PaymentRequest.objects.filter(checkout=order))
         free = unit_claims.free_units(shares, clock.now())
         units = [min(counts) for counts in zip(most, free, strict=False)]
@@ -93,7 +93,7 @@ class UnitRules(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 9), stays=st.booleans())
     def keep_or_leave_units(self, which: int, stays: bool) -> None:
-        """Let a mate who has taken a share sign in to it, or leave it."""
+        """Let a mate who has taken a share either sign in to it or leave it."""
         rows = PaymentRequest.objects.filter(checkout__in=self.units).exclude(claim_digest="")
         claimed = list(rows.order_by("pk"))
         if not claimed:
@@ -110,9 +110,9 @@ class UnitRules(RuleBasedStateMachine):
 
 
 def check_units(shares: Sequence[PaymentRequest], units: Sequence[int]) -> None:
-    """Assert that the shares together have these units of each line, and that each amount is right.
+    """Assert that the shares together have these units of each line, and that each amount is correct.
 
-    The lead has the other units. The amounts of shares are rounded down, so the lead pays up to one minor
+    The lead has the other units. Because the amounts of shares are rounded down, the lead can pay up to one minor
     unit more for each share.
     """
     if not units:

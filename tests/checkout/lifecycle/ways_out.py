@@ -32,9 +32,9 @@ def card_differences(provider_books: Mapping[UUID, int]) -> list[str]:
 
 
 def ways_out(checkout: Checkout) -> list[str]:
-    """Return ["terminal"], or the names of the actions that are allowed on a checkout.
+    """Return the names of the actions that are allowed on a checkout, or ["terminal"] if it has ended.
 
-    A captured or refunded order is terminal if no amount is still charged to any card.
+    A captured or refunded order counts as ended once no amount is still charged to any card.
     """
     accounts = cards.read_accounts(checkout)
     bears = any(card.borne > 0 for card in accounts.cards.values())
@@ -52,7 +52,7 @@ def _verbs(checkout: Checkout) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def refused_refunds(checkout_uuid: UUID) -> list[Operation]:
-    """Return the refunds that failed or were returned. An operator can settle them in another way."""
+    """Return the refunds that failed or were returned. An operator can settle such a refund in another way."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, kind="refund")
     back = set(
         Movement.objects.filter(checkout_uuid=checkout_uuid, kind="refund_returned").values_list(
@@ -74,10 +74,10 @@ def _is_allowed(verb: Callable[[], object]) -> bool:
 
 
 def unexplained(checkout: Checkout) -> list[str]:
-    """Return a line for each card with a wrong charged amount and no open discrepancy.
+    """Return a line for each card that is charged a wrong amount, unless a discrepancy is open for it.
 
-    If disputes are the reason why too little is charged to a card, this is the merchant's loss and needs no
-    discrepancy.
+    If too little is charged to a card because of a dispute, no discrepancy is needed, because the merchant bears the
+    loss.
     """
     accounts = cards.read_accounts(checkout)
     subjects = set(Discrepancy.objects.filter(closed_at=None).values_list("subject", flat=True))
@@ -95,8 +95,8 @@ def unexplained(checkout: Checkout) -> list[str]:
 def cards_with_too_much() -> list[Payment]:
     """Return the payments that were reported because too much was refunded to their card.
 
-    This is correct if staff refunded a card in the dashboard and an operator also settled a refund of that
-    card outside the service. Such cards are left out.
+    Some of these reports are correct: staff refunded a card in the dashboard, and an operator also settled a refund
+    of that card outside the service. These payments are left out.
     """
     reported = Discrepancy.objects.filter(kind="card_got_too_much").values("subject")
     by_staff = Operation.objects.filter(kind="refund", purpose=Operation.Purpose.OUTSIDE).values("payment")

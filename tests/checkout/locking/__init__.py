@@ -1,1 +1,1 @@
-"""Row locks of checkouts, and the clock that is read once a lock is held."""
+"""Row locks of checkouts, and the clock that is read after the lock is acquired."""

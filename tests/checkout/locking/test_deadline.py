@@ -1,4 +1,4 @@
-"""The database's clock decides whether a deadline has passed, once the row is locked."""
+"""Once the row is locked, the database's clock decides whether a deadline has passed."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,7 +39,7 @@ def captured_by_another_connection(checkout: Checkout) -> Checkout:
 def capture_behind_a_lock(checkout: Checkout, *, until: Callable[[], bool]) -> "Future[Checkout]":
     """Start a capture that has to wait for a row lock, and return its future.
 
-    The lock is released once `until` returns true.
+    The lock is released as soon as `until` returns true.
     """
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
@@ -76,7 +76,7 @@ class TestCaptureThatWaitsForTheRow:
 
 
 def post_behind_a_lock(api: Api, path: str) -> Any:
-    """Send a POST on a database connection that waits at most a tenth of a second for a lock."""
+    """Send a POST. Its database connection waits for a lock for at most a tenth of a second."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '100ms'")

@@ -1,4 +1,4 @@
-"""Functions that lock rows take ids as arguments, because a row read before the lock can be out of date."""
+"""Functions that lock rows take ids as arguments, because a row that was read before the lock can be out of date."""
 
 import ast
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def locks(function: Function) -> bool:
 
 
 def rows_taken(function: Function) -> set[str]:
-    """Return the names of the models that the function takes as arguments."""
+    """Return the names of the models whose rows the function takes as arguments."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     hints = [ast.unparse(argument.annotation) for argument in arguments if argument.annotation]
     return {
@@ -84,7 +84,6 @@ def test_the_check_finds_a_function_that_locks_and_takes_a_row() -> None:
 
 @pytest.mark.django_db
 def test_the_database_has_timeouts_for_locks_statements_and_idle_transactions() -> None:
-    """The database has timeouts for locks, for statements, and for clients that hang in a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"

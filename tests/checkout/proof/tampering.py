@@ -1,4 +1,4 @@
-"""Manipulations of an order's rows by a person with database access, and the invariants that they break."""
+"""SQL with which a person could manipulate an order's rows, and the invariants that each manipulation breaks."""
 
 from io import StringIO
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ def without_guards(sql: str, **facts: Any) -> None:
 def copy(table: str, where: str, **changes: str) -> str:
     """Return the SQL that inserts copies of rows with changed columns.
 
-    `changes` are SQL expressions by column. `n` is the number of the copy.
+    `changes` maps columns to SQL expressions. In an expression, `n` is the number of the copy.
     """
     changed = ", ".join(f"'{name}', {value}" for name, value in changes.items())
     columns = ", ".join(_written(table))
@@ -35,7 +35,7 @@ def copy(table: str, where: str, **changes: str) -> str:
 
 
 def _written(table: str) -> list[str]:
-    """Return the columns of a table, without generated columns."""
+    """Return the columns of a table, except generated columns."""
     model = next(model for model in apps.get_models() if model._meta.db_table == table)
     return [str(field.column) for field in model._meta.concrete_fields if not field.generated]
 
@@ -47,7 +47,7 @@ SECOND_PAYMENT = ONE + copy("payments_payment", MINE, id=NEW, status="'{status}'
 
 
 class Tampering(NamedTuple):
-    """SQL that manipulates a checkout with this status, and the kinds of breach that the proof must find."""
+    """SQL that manipulates a checkout with this status, and the kinds of breaches that the proof must find."""
 
     kinds: set[str]
     status: str
@@ -65,7 +65,7 @@ WITHDRAWN = (
 
 
 def given_more(lead: int, mate: int, purpose: str = "refund_part") -> str:
-    """Return the SQL that increases the refunds to the lead's and the mate's cards in all records."""
+    """Return the SQL that changes all records so that the refunds to the lead's and the mate's cards are larger."""
     more = f"CASE payment_id WHEN %(payment)s THEN {lead} ELSE {mate} END"
     return f"""
         UPDATE payments_posting l SET amount = l.amount + CASE account WHEN 'provider' THEN -1 ELSE 1 END
@@ -81,21 +81,21 @@ def given_more(lead: int, mate: int, purpose: str = "refund_part") -> str:
 
 # Manipulations that a proof would miss if it only checked that our records agree with each other.
 BLIND_SPOTS = [
-    # A mate's part of a refund was sent to the lead's card.
+    # The mate's part of the refund was sent to the lead's card.
     Tampering(
         {"ledger_card_got_too_much", "ledger_card_still_bears"},
         "split refunded",
         f"UPDATE payments_movement SET payment_id = %(payment)s WHERE checkout_uuid = %(checkout)s"
         f" AND kind = 'refunded'; UPDATE payments_operation SET payment_id = %(payment)s WHERE {REFUND}",
     ),
-    # Money was shifted between the refunds of the two cards.
+    # The two cards' refunds were changed: one is larger, and the other is smaller by the same amount.
     Tampering(
         {"ledger_card_got_too_much", "ledger_card_still_bears"}, "split refunded", given_more(1000, -1000)
     ),
     Tampering({"ledger_share_not_planned"}, "shared", WITHDRAWN),
     Tampering({"ledger_refund_not_planned"}, "refunding", WITHDRAWN),
 ]
-# A posting to an account that no movement posts to.
+# A posting to an account that is not used by any movement.
 UNBALANCED = ONE + copy(
     "payments_posting", f"{MINE} AND account = 'provider'", id="gen_random_uuid()", account="'outside'"
 )

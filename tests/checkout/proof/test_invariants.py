@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def order_at(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
-    """Return a function that brings Acme's checkout to a status. Some statuses include paid shares."""
+    """Return a function that brings Acme's checkout to a status. In some statuses, shares are paid too."""
 
     def to(status: str) -> Checkout:
         if status not in ("reimbursed", "unreimbursed refunded", "split refunded"):
@@ -51,7 +51,7 @@ def order_at(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
 
 @pytest.fixture(autouse=True)
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """A captured checkout whose records no test changes."""
+    """Return a captured checkout whose records the tests do not change."""
     paid = pay(factories.checkout(rival))
     return captures.capture(rival, paid.pk, cause=CAUSE)
 
@@ -137,7 +137,7 @@ class TestBreaches:
     def test_do_not_name_a_refused_part_while_a_mates_card_is_being_charged(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
-        """The refund can only fail as a whole, so it waits until the outcome of the mate's charge is known."""
+        """The refund waits until the outcome of the mate's charge is known, because it can only fail as a whole."""
         fault_injection.set_fault(verb="capture", mode="down", times=1)
         mates.pay(shares[0])
         fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
@@ -152,7 +152,7 @@ class TestBreaches:
     def test_do_not_name_a_refused_part_while_a_dashboard_refund_of_another_card_is_pending(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
-        """The refund does not end before each refund of the order is confirmed, those by others too."""
+        """The refund ends only after all refunds of the order are confirmed, including those from outside."""
         mates.pay(shares[0])
         for _ in range(2):
             outside.settle(order)

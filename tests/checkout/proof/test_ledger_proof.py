@@ -1,4 +1,4 @@
-"""The proof of recent changes does not report, or even read, rows that have not changed."""
+"""The proof of recent changes does not report rows that have not changed, and does not even read them."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LONG_AGO = "2020-01-01T00:00Z"
 
 @pytest.fixture(autouse=True)
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """A captured checkout whose records no test changes."""
+    """Return a captured checkout whose records the tests do not change."""
     paid = pay(factories.checkout(rival))
     return captures.capture(rival, paid.pk, cause=CAUSE)
 
@@ -94,7 +94,7 @@ SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '
 """
 
 
-# Old reimbursements, and balance entries of old captures. They refer to the old rows, whose id is `old`.
+# Old reimbursements, and balance entries of old captures. They refer to the other old rows by the id `old`.
 REIMBURSED = """
 INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, share_uuid,
     attempts, actor, request_id, created_at, ended_at)
@@ -113,7 +113,7 @@ FROM numbers, (SELECT id FROM payments_merchant LIMIT 1) m
 
 @pytest.fixture
 def old_business(at: Callable[[str], Checkout]) -> datetime:
-    """Create three thousand old checkouts, and return a time after which few rows were created."""
+    """Create three thousand old checkouts. Return a time after which only a few rows were created."""
     since, checkout = timezone.now() - timedelta(minutes=5), at("refunded")
     tamper(checkout, ONE_SHARE)
     old = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
@@ -177,7 +177,7 @@ SMALL = {"payments_merchant"}
 def is_small(table: str) -> bool:
     """Return whether a table or index has few rows.
 
-    The old events are in the default partition. Today's partition has a few rows. Other partitions are empty.
+    The old events are in the default partition. Today's partition has few rows, and all other partitions are empty.
     """
     return table in SMALL or re.search(r"_\d{8}(_|$)", table) is not None
 
@@ -186,7 +186,7 @@ class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert ledger_proof.find_breaches(since=old_business) == []
-        # The statements of REFERENCES are left out, because test_references.py tests them.
+        # The statements of REFERENCES are left out here, because test_references.py tests them.
         beginnings = tuple(reference.sql[:60] for reference in statements.REFERENCES)
         asked = [
             query["sql"]

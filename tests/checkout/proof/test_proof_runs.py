@@ -1,4 +1,4 @@
-"""The proof of all checkouts works range by range, can be stopped and continued, and uses little memory."""
+"""The proof of all checkouts runs in ranges of ids, can be stopped and continued, and uses little memory."""
 
 import gc
 import itertools
@@ -40,7 +40,7 @@ def seven(acme: Merchant) -> list[Checkout]:
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[ledger_proof.IdRange]:
-    """Return a list to which each proved range is added."""
+    """Return a list to which each range is added when the proof checks it."""
     spans: list[ledger_proof.IdRange] = []
     original = ledger_proof.find_breaches_in_range
 
@@ -80,7 +80,7 @@ class TestRanges:
         }
 
     def test_are_limited_by_the_number_of_their_postings(self, captured: Checkout, small: int) -> None:
-        """Postings without a checkout are split into many short ranges."""
+        """Postings that belong to no checkout are split into many short ranges."""
         where = "original.checkout_uuid = %(checkout)s AND account = 'provider'"
         many = "WITH numbers AS (SELECT generate_series(1, 50) AS n) "
         strange = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
@@ -233,16 +233,16 @@ class TestMemory:
     def test_is_that_of_one_range_however_many_there_are(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Many checkouts break an invariant here, so memory would grow if the proof kept all breaches."""
+        """Many checkouts break an invariant here. If the proof kept all breaches, it would use more and more memory."""
         monkeypatch.setattr(ledger_proof, "RANGE_SIZE", 50)
         monkeypatch.setattr(reporting, "report", lambda *_, **__: None)
-        peak(acme, 50)  # the first run loads objects that later runs reuse
+        peak(acme, 50)  # the first run loads objects that later runs use again
         few, many = peak(acme, 150), peak(acme, 1000)
         assert many < 2 * few, "all that is found would be five times as much"
 
 
 def peak(merchant: Merchant, total: int) -> int:
-    """Return the peak memory in bytes of a proof of `total` checkouts, of which many break an invariant."""
+    """Return the peak memory, in bytes, of a proof of `total` checkouts. Many of them break an invariant."""
     loading.load(total - Checkout.objects.count(), merchants=[merchant.pk], say=lambda _: None)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
@@ -250,11 +250,11 @@ def peak(merchant: Merchant, total: int) -> int:
         cursor.execute("SET session_replication_role = DEFAULT")
     begun = proof_runs.begin_run()
     gc.collect()
-    gc.freeze()  # otherwise each collection below would examine all objects that the tests have loaded
+    gc.freeze()  # otherwise each collection below would examine all objects that earlier tests have loaded
     tracemalloc.start()
     for step in proof_runs.run_steps(begun):
         done = step.run
-        gc.collect()  # queries leave reference cycles, which only the garbage collector frees
+        gc.collect()  # frees reference cycles that the queries have left
     highest = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     gc.unfreeze()

@@ -1,4 +1,4 @@
-"""The proof finds rows that refer to missing rows. References to partitions have no foreign keys."""
+"""The proof finds rows that refer to missing rows. This is needed where a reference has no foreign key."""
 
 from datetime import timedelta
 

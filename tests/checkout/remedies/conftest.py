@@ -21,9 +21,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """A share of £20.00 of an order of £90.00.
+    """Return a share of £20.00 in an order of £90.00.
 
-    Finn paid it with a card whose refunds fail; Lea was reimbursed.
+    Finn paid the share with a card to which refunds fail, and Lea was reimbursed.
     """
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid)
@@ -35,7 +35,7 @@ def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
 
 @pytest.fixture
 def stuck(unpaid: Checkout, share: PaymentRequest) -> Operation:
-    """Return the part of a refund that Finn's card cannot take. Lea's part is settled."""
+    """Return the part of a refund that Finn's card cannot accept. Lea's part is settled."""
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     mates.pump(unpaid.pk, rounds=2)
     return Operation.objects.select_related("payment").get(
@@ -45,7 +45,7 @@ def stuck(unpaid: Checkout, share: PaymentRequest) -> Operation:
 
 @pytest.fixture
 def owed(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """Return the reimbursement of £20.00 that Lea's card cannot take, because its account is closed."""
+    """Return the reimbursement of £20.00 that Lea's card cannot accept, because its account is closed."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid, ACCOUNT_CLOSED)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -65,7 +65,7 @@ def void(held: Checkout) -> Operation:
 
 @pytest.fixture
 def left_in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
-    """Return a function that creates an authorization of five minutes ago with an unknown outcome."""
+    """Return a function that creates an authorization that was sent five minutes ago and is in doubt."""
 
     def pay_in_doubt(mode: str, card: str = "4242424242424242") -> Operation:
         fault_injection.set_fault(verb="authorize", mode=mode, times=1)

@@ -1,4 +1,4 @@
-"""Helpers for the tests of the remedies: use a remedy as an operator, and change the bank's records."""
+"""Helpers for the remedy tests: use a remedy as an operator, and change the bank's records."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +53,7 @@ def change_bank_record(operation: Operation, **answer: Any) -> None:
 
 
 def refund_in_dashboard(refund: Operation, amount: int) -> None:
-    """Refund an amount to a refund's card in the bank's dashboard, and make the bank notify the service."""
+    """In the bank's dashboard, refund an amount to the card of a refund. Let the bank notify the service."""
     outside.refund_outside(refund.payment, amount)
 
 

@@ -1,4 +1,4 @@
-"""Remedies in the admin show the provider's answer, require a note, and check the ledger afterwards."""
+"""In the admin, remedies show the provider's answer, require a note, and check the ledger afterwards."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def admin(client: Client, operator: User) -> Client:
 
 @pytest.fixture
 def stuck(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """Return the part of a refund that Finn's card cannot take. Lea's part is settled."""
+    """Return the part of a refund that Finn's card cannot accept. Lea's part is settled."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)

@@ -1,4 +1,4 @@
-"""An operation can be given up if the provider vouches that it never arrived, or if its hold is released."""
+"""An operator can give up an operation if the provider vouches that it never arrived, or if its hold is released."""
 
 from collections.abc import Callable
 from datetime import timedelta

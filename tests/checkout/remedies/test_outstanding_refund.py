@@ -1,4 +1,4 @@
-"""The amount that a card is still owed, and why an operator cannot send it."""
+"""The amount that is still owed to a card, and why an operator cannot send it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""If the provider allows it, an operator sends a refund or a void again. It is sent at once and only once."""
+"""If the provider allows it, an operator can send a refund or a void again. It is sent at once and only once."""
 
 from datetime import UTC, timedelta
 from typing import Any
@@ -72,7 +72,7 @@ class TestSendingAgain:
     @pytest.mark.rule("doubt.old_key")
     @pytest.mark.parametrize("state", ["unknown", "failed"])
     def test_is_refused_while_an_earlier_call_can_be_carried_out(self, unpaid: Checkout, state: str) -> None:
-        """Under a new key, the money could be refunded twice, even if the operation counts as failed."""
+        """Even if the operation counts as failed, another call under a new key could refund the money twice."""
         operation = self._refund_in_doubt(unpaid)
         pass_time(operation, hours=24, minutes=59)
         ended_at = clock.now() if state == "failed" else None

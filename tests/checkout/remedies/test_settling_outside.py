@@ -1,6 +1,6 @@
-"""A refund that no card can take is booked as settled outside the service, if the provider allows it.
+"""If no card can take a refund, an operator can book it as settled outside the service.
 
-It is booked once, and the booking can be reversed.
+The provider must allow it. The refund is booked only once, and the booking can be reversed.
 """
 
 from collections.abc import Callable

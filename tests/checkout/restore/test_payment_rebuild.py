@@ -1,4 +1,4 @@
-"""After a restore, the repair adds the lost refunds and the lost payments for mates' shares."""
+"""After a restore, the repair adds the lost refunds, and the lost payments of mates' shares."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -76,7 +76,7 @@ class TestARefundThatWasLost:
 
 @pytest.mark.rule("restore.refund")
 class TestARefundWhoseKeyWasReplaced:
-    """A refund that got a new key after the backup, because the provider vouched that it never arrived."""
+    """A refund that got a new key after the backup, because the provider vouched that the first call never arrived."""
 
     def test_is_matched_to_the_open_operation(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime
@@ -114,7 +114,7 @@ class TestARefundWhoseKeyWasReplaced:
 def mates_pumped_to_the_refund(order: Checkout) -> Backup:
     """Run the pump until the lead's reimbursement has an unknown outcome, and let a day pass.
 
-    Returns a backup that is made after that day.
+    Return a backup that is made after that day.
     """
     for _ in range(10):
         mates.pump(order.pk)
@@ -177,7 +177,7 @@ class TestSharesThatWereLost:
     def test_count_as_paid_even_if_they_were_declined_or_cancelled_in_the_backup(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime, status: str
     ) -> None:
-        """After the backup, the mate withdrew the decline or the lead asked again. Then the mate paid."""
+        """After the backup, the mate withdrew the decline, or the lead asked again. Then the mate paid."""
         share = {"declined": mate_shares.decline, "cancelled": mate_shares.cancel}[status](shares[0].pk)
         backup = Backup()
         {"declined": share_changes.reconsider, "cancelled": share_changes.ask_again}[status](share.pk)

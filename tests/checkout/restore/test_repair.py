@@ -1,4 +1,4 @@
-"""Repair of a restored database from the bank's books, for orders that changed after the backup."""
+"""The repair of a restored database, for orders that changed after the backup. It uses the bank's books."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,7 +63,7 @@ class TestACaptureThatWasLost:
 
     @pytest.mark.rule("restore.open")
     def test_whose_outcome_was_still_unknown(self, in_doubt: InDoubt, began: datetime) -> None:
-        """The bank captured after the backup, and a look-up finds the capture."""
+        """The bank captured after the backup, and a look-up now finds the capture."""
         capture = in_doubt("capture")
         backup = Backup()
         mates.pump(capture.payment.checkout_uuid)
@@ -91,7 +91,7 @@ class TestACaptureThatWasLost:
 
 class TestTwoCardsForOneOrder:
     def test_the_captured_card_counts(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
-        """The first card waited for the payer to confirm. After the backup, the payer used another card."""
+        """When the backup was made, the first card waited for confirmation. Later, the payer used another card."""
         pay(unpaid, mates.CHALLENGED)
         backup = Backup()
         paid = pay(unpaid, "5555555555554444")
@@ -231,7 +231,7 @@ class TestAnOrderThatIsNotInOurBooks:
 
 @pytest.mark.rule("restore.unknown_orders")
 class TestAnAccountAtTheProvider:
-    """An account at the provider. The merchant who owns it can write any data into it."""
+    """The merchant owns the account at the provider, and can write any data into it."""
 
     def lost(
         self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, place: str
@@ -310,7 +310,7 @@ class TestTheCommand:
 def test_a_share_paid_and_reimbursed_in_the_lost_time_is_not_a_surplus(
     unpaid: Checkout, pay: Callable[..., Checkout]
 ) -> None:
-    """The repair finds the lead's reimbursement before it finds the mate's payment that was reimbursed."""
+    """The repair finds the lead's reimbursement before it finds the payment that was reimbursed."""
     (share,) = mates.split(unpaid, 3000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     backup, began = Backup(), clock.now()

@@ -11,7 +11,7 @@ from tests.factories import CAUSE
 
 @pytest.fixture
 def shared(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """A share of £30 of Lea's £90. Finn has paid it, but Lea is not reimbursed yet."""
+    """Return a share of £30 in Lea's order of £90. Finn has paid the share, but Lea is not reimbursed yet."""
     (share,) = mates.split(unpaid, 3000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     mates.pay(share)

@@ -1,4 +1,4 @@
-"""A failed refund of an amount that a card is owed is retried for three days. Then an operator decides."""
+"""If a refund of an amount that is owed to a card fails, it is retried for three days. Then an operator decides."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -71,7 +71,7 @@ def test_a_returned_reimbursement_is_not_made_again_when_the_next_share_is_paid(
 
 
 class TestAPlannedRefund:
-    """A planned refund of the 2000 that a card is owed."""
+    """A planned refund of £20 that is owed to a card."""
 
     @pytest.mark.parametrize(
         ("amount", "is_by_operator", "fits"),
@@ -121,7 +121,7 @@ def test_amount_is_sent_an_hour_after_a_refused_attempt_and_for_three_days(
 
 
 def test_refund_whose_sending_a_restore_has_lost_is_tried_again_after_the_usual_gap() -> None:
-    """The provider's books say that the refund was refused, but in the restored row it was never sent."""
+    """The provider's books say that it refused the refund, but the restored row says that it was never sent."""
     ended_at = clock.now()
     refused = Operation(state="failed", reason="refused", attempts=0, created_at=ended_at, ended_at=ended_at)
     at = amounts_owed._send_time(cards.Part([refused]), ended_at, timedelta(hours=1), ended_at)

@@ -1,4 +1,4 @@
-"""The net amount charged to each card, and the amount that can still be refunded to the card."""
+"""The net amount that was charged to each card, and the amount that can still be refunded to it."""
 
 from uuid import uuid4
 
@@ -201,7 +201,7 @@ def test_returned_refund_that_is_sent_again_is_not_outstanding_while_the_card_is
 
 @pytest.mark.rule("refund.returned")
 def test_only_the_booking_of_a_returned_refund_replaces_the_return() -> None:
-    """Another attempt at the same part has failed, and its amount was settled outside too."""
+    """Another attempt at the same refund part has failed, and its amount was settled outside the service too."""
     lead, refund, outside_kind = Payment(), uuid4(), Booking.Kind.SETTLED_OUTSIDE
     returned, failed = (Operation(payment=lead, refund_uuid=refund) for _ in range(2))
     rows = [
@@ -232,7 +232,7 @@ class TestTheAmountThatTheLeadsCardCanTake:
     def test_does_not_grow_if_the_lead_got_a_share_twice(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
-        """An operator settles a reimbursement outside the service, and the card gets it too."""
+        """An operator settles a reimbursement outside the service, but the card gets it too."""
         assert mates.settled(shared) == "reimbursed"
         sent = Operation.objects.select_related("payment").get(share_uuid=shared.pk)
         bookings.settle_outside(sent, 3000, note="In cash.", now=clock.now(), cause=CAUSE)

@@ -1,4 +1,4 @@
-"""After a lost dispute, amounts that the lead is not owed are closed. Returned refunds are reported."""
+"""After a lost dispute, amounts that are not owed to the lead are closed. Returned refunds are reported."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -57,7 +57,7 @@ class TestReturnedRefundIsReported:
         assert Discrepancy.objects.filter(kind=kinds.REFUND_RETURNED.name, closed_at=None).exists()
 
     def test_not_as_a_merchants_task(self, refunded: Checkout) -> None:
-        """The merchant cannot refund again, so the portal does not list a task."""
+        """The merchant cannot refund again, so the portal lists no task."""
         come_back()
         assert not merchant_tasks.failed_refunds(merchant=refunded.merchant).exists()
 
@@ -72,7 +72,7 @@ class TestReturnedRefundIsReported:
 
 class TestReturnedRefundOfASplit:
     def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-        """Begin the refund of an order with a share that was paid by a card whose refunds are returned."""
+        """Begin to refund an order with a share. The mate's bank returns refunds to the card that paid the share."""
         (share,) = mates.split(order, 3000)
         captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
         mates.pay(share, RETURNS)
@@ -81,7 +81,7 @@ class TestReturnedRefundOfASplit:
         return share
 
     def test_a_mates_part(self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api) -> None:
-        """The refund to the mate's card is returned. The refund to the lead's card is not."""
+        """The refund to the mate's card is returned, but the refund to the lead's card is not."""
         share = self.begin(unpaid, pay)
         settle(unpaid)
         assert unpaid.status == "refunded"
@@ -95,9 +95,9 @@ class TestReturnedRefundOfASplit:
     def test_a_mates_part_after_a_dispute_was_lost(
         self, unpaid: Checkout, pay: Callable[..., Checkout], whose: str
     ) -> None:
-        """If the merchant lost a dispute of the lead, the returned refund is still owed to the mate's card.
+        """If the merchant lost a dispute with the lead, the returned refund is still owed to the mate's card.
 
-        If the merchant lost a dispute of the mate, the mate has the money and is owed no refund.
+        If the merchant lost a dispute with the mate, the mate has the money and is owed no refund.
         """
         self.begin(unpaid, pay)
         settle(unpaid)
@@ -131,7 +131,7 @@ class TestReturnedRefundOfASplit:
     def test_a_part_while_other_parts_are_pending(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        """The refund ends only when all parts have ended. Then its status is `failed`."""
+        """The refund ends only when all its parts have ended. Then its status is `failed`."""
         self.begin(unpaid, pay)
         mates.pump(unpaid.pk)
         lead = Operation.objects.get(kind="refund", ended_at=None, payment__subject=unpaid.pk)

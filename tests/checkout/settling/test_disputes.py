@@ -1,4 +1,4 @@
-"""An order whose cards are disputed: its planned refunds wait, and a lost dispute can end a debt to the lead."""
+"""Orders with disputed cards: planned refunds wait, and a lost dispute can end a debt to the lead."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -114,7 +114,7 @@ class TestADispute:
     def test_whose_money_moves_after_its_decision_settles_the_order_at_that_time(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The books show the decision first, and later the line that returns the money."""
+        """The books show the decision first. The line that returns the money appears later."""
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         found = outside.dispute(captured.payment)
         client.call_bank("decide", payment=captured.payment_id, is_won=True)
@@ -204,7 +204,7 @@ class TestADispute:
     def test_that_a_mate_wins_after_the_lead_got_a_penny_of_the_share_closes_nothing(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
-        """After a refund in the dashboard, only a penny can still be refunded to the lead's card."""
+        """After a refund in the dashboard, only one penny can still be refunded to the lead's card."""
         unpaid.refresh_from_db()
         outside.refund_outside(unpaid.payment, 8999)
         settle_all(unpaid)
@@ -217,7 +217,7 @@ class TestADispute:
     def test_that_a_mate_wins_while_the_reimbursement_is_pending_closes_nothing(
         self, unpaid: Checkout, shared: PaymentRequest, settings: Settings
     ) -> None:
-        """The pending reimbursement pays the share to the lead, so the merchant bears the loss."""
+        """The pending reimbursement will pay the share to the lead, so the merchant bears the loss."""
         settings.SANDBOX_REFUND_SECONDS = 3600
         mates.pump(unpaid.pk)
         assert Operation.objects.get(kind="refund").state == "pending"

@@ -1,4 +1,4 @@
-"""Parts of a refund that fail: when they are retried, when they are reported, and when the report is closed."""
+"""Refund parts that fail: when they are retried, when they are reported, and when the report is closed."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")
 
 
 def share_paid_by_closed_card(order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """Capture the order and let a mate pay a share of £30 with a card whose refunds fail; return the share."""
+    """Capture an order, and let a mate pay a share of £30 with a card to which refunds fail. Return the share."""
     (share,) = mates.split(order, 3000)
     captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
     mates.pay(share, mates.ACCOUNT_CLOSED)
@@ -75,7 +75,7 @@ class TestAFailure:
         assert (Refund.objects.get().status, planned()) == ("pending", [("5126", 3000)])
 
     def refuse(self, part: Operation) -> None:
-        """Let the bank refuse a pending part, and let the pump look up only this part."""
+        """Let the bank refuse a pending part, and run the pump for only this part."""
         Call.objects.filter(reference=part.pk).update(fails_with="refused", settles_at=clock.now())
         Operation.objects.filter(pk=part.pk).update(next_attempt_at=mates.LONG_AGO)
         mates.finish(part)
@@ -88,7 +88,7 @@ class TestAFailure:
     ) -> None:
         """The mate won a dispute and has the money.
 
-        The merchant wins the appeal, but the card refuses the refund.
+        Then the merchant wins the appeal, but the card refuses the refund.
         """
         share = share_paid_by_closed_card(unpaid, pay)
         found = outside.dispute(Payment.objects.get(subject=share.pk))

@@ -1,4 +1,4 @@
-"""A refund ends once the charge of each card is refunded and no mate's card is being charged."""
+"""A refund ends once all cards' charges are refunded and no mate's card is being charged."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -41,7 +41,7 @@ class TestRefund:
     def test_waits_for_a_pending_part_before_it_retries_a_refused_part(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
-        """The whole refund can still fail, so the proof does not require a retry of the refused part."""
+        """The whole refund can still fail, so the proof does not require that the refused part is retried."""
         mates.pay(shares[0])
         mates.pump(order.pk)
         refund = give_back(order)
@@ -183,9 +183,9 @@ class TestAMatesPaymentInDoubt:
 
 
 class TestAMatesCapture:
-    """A mate's capture with an unknown outcome when the order is refunded.
+    """A mate's capture whose outcome is unknown when the order is refunded.
 
-    It is not sent again. A void (the fence) proves whether it happened.
+    The capture is not sent again. A void, called a fence, proves whether it happened.
     """
 
     @pytest.mark.parametrize(("mode", "end"), [("down", "cancelled"), ("done_then_reset", "refunded")])

@@ -1,6 +1,6 @@
-"""Each card gets the amount that it is owed, and only once.
+"""Each card gets the amount that it is owed, and gets it only once.
 
-The tests let mates, merchants, staff, banks and operators act in different orders.
+In the tests, mates, merchants, staff, banks and operators act in different orders.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def settle_all(order: Checkout) -> Checkout:
 
 
 def settle_again(order: Checkout) -> None:
-    """Run `settle` although no fact has changed. This must not change anything."""
+    """Run `settle` although no fact has changed, so it must not change any row."""
     with transaction.atomic():
         settling.settle(Checkout.objects.locked(order.pk), clock.now())
 
@@ -137,7 +137,7 @@ class TestACapturedOrder:
     def test_ends_the_share_that_is_being_paid_when_staff_refund_it(
         self, unpaid: Checkout, pay: Callable[..., Checkout], is_confirmed: bool
     ) -> None:
-        """The mate answers the bank after the refund. No money is taken, and the share does not reopen."""
+        """The mate answers the bank's challenge after the refund. No money is taken, and the share stays ended."""
         (share,) = mates.split(unpaid, 3000)
         order = captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(share, mates.CHALLENGED)
@@ -153,7 +153,7 @@ class TestACapturedOrder:
 
     @pytest.mark.rule("doubt.unknown", "sync.outside")
     def test_does_not_report_an_excess_refund_while_a_refund_is_in_doubt(self, captured: Checkout) -> None:
-        """Refunds count once the provider has accepted them. The refund in doubt might never have arrived."""
+        """Refunds count once the provider has accepted them. The refund in doubt might never have arrived there."""
         outside.refund_outside(captured.payment, 4500, is_pending=True)
         fault_injection.set_fault(verb="refund", mode="down", times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
@@ -273,7 +273,7 @@ class TestAReturnedRefund:
     def test_that_was_settled_outside_and_refunded_by_staff_too_is_reported(
         self, refunded: Checkout, amount: int
     ) -> None:
-        """The refund of the staff counts as soon as the bank has accepted it."""
+        """The refund by staff counts as soon as the bank has accepted it."""
         outside.come_back()
         settling_outside.settle_outside(outside.returned(refunded).pk, note="In cash", cause=CAUSE)
         outside.refund_outside(refunded.payment, amount, is_pending=True)

@@ -1,4 +1,4 @@
-"""A cost that is split by item: the amount that each person pays."""
+"""The amount that each person pays if the cost is split by item."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -64,9 +64,9 @@ class TestUnits:
 
 @st.composite
 def splits(draw: st.DrawFn) -> tuple[list[Item], list[list[int]], int]:
-    """Draw the lines of an order, the units of each of two to six people, and a step.
+    """Draw an order's lines, the units that each of two to six people takes, and a step.
 
-    The people together have all units.
+    Together, the people take all units.
     """
     price = st.integers(0, 100_000_00)
     lines = draw(st.lists(st.builds(line, st.integers(1, 1000), price), min_size=1, max_size=6))
@@ -84,7 +84,7 @@ def splits(draw: st.DrawFn) -> tuple[list[Item], list[list[int]], int]:
 
 
 def exact(lines: Sequence[Item], units: Sequence[int]) -> Fraction:
-    """Return the exact cost of these units and of their part of the shared lines."""
+    """Return the exact cost of these units, including their part of the shared lines."""
     goods = sum(count * one.unit_price for count, one in zip(units, lines, strict=True))
     whole = sum(one.quantity * one.unit_price for one in lines if not item_amounts.is_shared(one))
     total = sum(one.quantity * one.unit_price for one in lines)

@@ -1,4 +1,4 @@
-"""The rows of a split: which shares stay when the lead splits again, and which are replaced."""
+"""The rows of a split: if the lead splits again, which shares stay and which are replaced."""
 
 import pytest
 
@@ -13,14 +13,14 @@ pytestmark = pytest.mark.django_db
 
 
 class Split:
-    """An unpaid order whose links are open."""
+    """An unpaid order whose pay links are open."""
 
     def __init__(self, order: Checkout) -> None:
         self.order, self.lead = order, CustomerFactory.create()
         mate_shares.make_lead(order.pk, self.lead)
 
     def write(self, *shares: Share) -> dict[str, PaymentRequest]:
-        """Split the order, and return the shares by name, "" for the last one without a name."""
+        """Split the order, and return the shares by name. The key "" has the last share without a name."""
         mate_shares.split(self.order.pk, shares, lead=self.lead.pk, everyone_first=True)
         return {share.shown_name: share for share in self.order.payment_requests.order_by("position")}
 

@@ -1,4 +1,4 @@
-"""A cost that is split into amounts: the lead's part, and the part of each mate."""
+"""A cost that is split by amount: the lead's part, and the part of each mate."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A capture in the provider's books is recorded if the merchant requested it, and reported otherwise."""
+"""If the merchant requested a capture in the provider's books, the capture is recorded. Otherwise it is reported."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -27,9 +27,9 @@ def kinds() -> list[str]:
 
 
 def replace_books(monkeypatch: pytest.MonkeyPatch, payment: Payment, **changes: object) -> None:
-    """Make the provider return changed books for a payment."""
+    """Make the provider return different books for a payment."""
     books = provider.current_provider().movements(payment)
-    changed_books = replace(books, **changes)  # type: ignore[arg-type]  # the names are those of Books
+    changed_books = replace(books, **changes)  # type: ignore[arg-type]  # `changes` has names of fields of Books
     monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: changed_books)
 
 

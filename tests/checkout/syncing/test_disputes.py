@@ -1,4 +1,4 @@
-"""Disputes are recorded when the bank's books confirm them, and no money is refunded twice."""
+"""Disputes are recorded once the bank's books confirm them, and no money is refunded twice."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ class TestARefundDuringADispute:
     @pytest.mark.rule("dispute.no_refund")
     def test_is_refused_and_the_response_names_the_dispute(self, captured: Checkout, api: Api) -> None:
         found = dispute(captured.payment)
-        # After a lost dispute, no amount is left to refund, because the dispute took the whole amount.
+        # A lost dispute takes the whole amount, so no amount is left to refund.
         for status in ("open", "lost"):
             with nothing_moves():
                 answer = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
@@ -51,7 +51,7 @@ class TestARefundDuringADispute:
         assert error["details"] == [{"status": "captured", "available_actions": []}]
 
     def test_that_was_already_sent_is_refused_by_the_bank(self, captured: Checkout) -> None:
-        """A refund that was sent before the service knew of the dispute cannot refund the money twice."""
+        """If a refund was sent before the service knew of the dispute, it cannot refund the money twice."""
         assert captured.payment_id is not None
         client.call_bank("dispute", payment=captured.payment_id)
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -147,7 +147,7 @@ class TestAMatesLink:
         assert_gained(links[1], before, timedelta(days=5))
 
     def both_disputed(self, unpaid: Checkout, links: list[PaymentRequest]) -> tuple[Dispute, Dispute]:
-        """Let the mate pay his share. Then both the lead and the mate dispute their payments."""
+        """Let the mate pay his share. Then the lead and the mate both dispute their payments."""
         mates.pay(links[0])
         mates.settled(links[0])
         unpaid.refresh_from_db()
@@ -183,7 +183,7 @@ class TestAMatesLink:
 
 
 def move_times_back(dispute: Dispute, **days: int) -> None:
-    """Move the named times of a dispute into the past, each by a number of days."""
+    """Move the named times of a dispute into the past, each by its own number of days."""
     moved = {name: F(name) - timedelta(days=count) for name, count in days.items()}
     Dispute.objects.filter(pk=dispute.pk).update(**moved)
 
@@ -199,7 +199,7 @@ def assert_gained(link: PaymentRequest, before: datetime, span: timedelta) -> No
 
 
 def test_a_lost_dispute_is_shown_in_the_portal(captured: Checkout) -> None:
-    """Both the list of movements and the timeline of the checkout show the dispute."""
+    """The dispute appears in the list of movements and in the checkout's timeline."""
     decide(dispute(captured.payment), is_won=False)
     client = stage.browser(stage.person(captured.merchant, Role.OWNER))
     assert "in a dispute" in " ".join(strip_tags(client.get("/portal/balance").content.decode()).split())

@@ -1,4 +1,4 @@
-"""A hold at the provider that differs from our records is reported, and released if it is unwanted."""
+"""If a hold at the provider differs from our records, it is reported, and released if it is unwanted."""
 
 import pytest
 

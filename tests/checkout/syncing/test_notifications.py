@@ -1,4 +1,4 @@
-"""The service never trusts a notification: it only queries the provider sooner because of it."""
+"""The service does not trust notifications. A notification only makes it query the provider sooner."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ PATH = "/provider/notifications"
 
 
 def send(notification: Notification, *, at: float | None = None, header: str | None = None) -> Any:
-    """Send a notification with the bank's signature, as the bank does."""
+    """Send a notification with the bank's signature."""
     body = orjson.dumps(notification)
     signed = notifications.sign(body, int(time.time() if at is None else at)) if header is None else header
     headers = {notifications.HEADER: signed}
@@ -77,7 +77,7 @@ class TestASettledRefund:
     def test_that_is_missing_for_a_day_is_reported_once(self, accepted: Operation) -> None:
         Call.objects.filter(kind="refund").update(settles_at="2100-01-01T00:00Z")
         pass_time(accepted, hours=25)
-        for silent in (1, 0):  # the bank is silent first, then answers "pending" again
+        for silent in (1, 0):  # the bank does not answer at first, and then answers "pending" again
             fault_injection.set_fault(verb="look_up", mode="down", times=silent)
             pump()
             assert end_of(accepted) == ("refunding", "pending", "pending")

@@ -1,4 +1,4 @@
-"""Refunds in the provider's books, including those of staff, are recorded once and compared at each sync."""
+"""Refunds in the provider's books, including those by staff, are recorded once and compared at each sync."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -132,7 +132,7 @@ def test_our_part_of_a_refund_that_succeeds_after_a_recorded_refusal_is_reported
 
 @pytest.fixture
 def refused_part(captured: Checkout, settings: Settings) -> Operation:
-    """The only part of a refund, which was recorded as refused while the bank still had it."""
+    """Return the only part of a refund. It was recorded as refused, although the bank had it."""
     settings.SANDBOX_REFUND_SECONDS = 3600
     mates.give_back(captured)
     mates.pump(captured.pk)
@@ -216,7 +216,7 @@ def test_a_dashboard_refund_of_a_payment_without_a_recorded_capture_is_not_recor
 def test_a_dashboard_refund_with_our_copied_metadata_counts_as_made_by_staff(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such a refund can be ours only in a restored database."""
+    """The refund could be ours only if the database had been restored and had lost the refund's row."""
     copied = replace(dashboard_refund(), operation=uuid4(), refund=uuid4())
     replace_books(monkeypatch, replace(books_of(captured), refunds=[copied]))
     assert read(captured)
@@ -243,10 +243,9 @@ def dashboard_refund() -> RefundRecord:
 def test_a_second_refund_that_names_our_operation_is_not_recorded_as_ours(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second refund that names our operation is not recorded as ours.
+    """The account's owner can name our operation in any refund.
 
-    Either the account's owner has named our operation in a refund, or the provider has carried out a call
-    again after its key had expired.
+    The provider can also carry out a call a second time after its key has expired.
     """
     mates.give_back(captured)
     ours = Operation.objects.get(purpose="refund_part")

@@ -1,4 +1,4 @@
-"""`sync` records the books of a payment once, and never overwrites the records of a later reading."""
+"""`sync` records a payment's books once, and never overwrites records from a later reading."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +31,7 @@ pytestmark = [
 def test_books_read_before_a_later_sync_change_nothing(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process reads the books and is suspended. Another process then reads and records newer books."""
+    """A process reads the books and is suspended. In the meantime, another process reads and records newer books."""
     assert captured.payment_id is not None
     found = outside.dispute(captured.payment)
     old = client.call_bank("movements", payment=captured.payment_id)
@@ -72,7 +72,7 @@ def test_a_refund_recorded_after_the_books_were_read_is_not_reported_as_missing(
 def test_books_are_recorded_completely_before_they_are_checked(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Staff refunded £60, which failed, and then £60 again. The service never counts both as £120."""
+    """Staff refund £60, which fails, and then refund £60 again. At no time does the service count £120."""
     monkeypatch.setattr(outside, "hear", lambda: None)
     assert captured.payment_id is not None
     for _ in range(2):
