@@ -27,17 +27,17 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def merchant(service: Service) -> Iterator[Merchant]:
-    """Create a merchant for this test only. After the test, prove the ledger."""
+    """Create a merchant for this test only. Prove the ledger after the test."""
     yield service.new_merchant()
     service.prove_ledger()
 
 
 @pytest.fixture
 def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
-    """Return a function that creates a checkout of Acme's in any state from which a race can start."""
+    """Return a function that creates a checkout for Acme, in any state from which a race can start."""
 
     def in_doubt(mode: str) -> Checkout:
-        """Capture a checkout so that neither the capture nor its look-up gets a clear response."""
+        """Capture a checkout. Neither the capture nor its look-up gets a clear response."""
         checkout = pay(factories.checkout(acme))
         fault_injection.set_fault(verb="capture", mode=mode, times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)

@@ -1,4 +1,4 @@
-"""The rivals of a race: actions on the same checkout at the same moment, and checks of their outcomes."""
+"""Rivals: actions on the same checkout at the same moment, and the checks of their outcomes."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ from webhooks.models import Event
 LONG_AGO = "2020-01-01T00:00Z"
 DONE = "done"
 ENDS = ("captured", "voided", "expired")
-# If one of these actions takes part in a race about a hold, the hold must have ended afterwards.
+# If one of these actions takes part in a race about a hold, the hold must have ended after the race.
 ENDING = ("capture", "cancel", "lapse", "watch", "fence")
 
 
@@ -77,7 +77,7 @@ def watch(checkout: Checkout) -> None:
 
 
 def notify(checkout: Checkout) -> None:
-    """Notify the service of every call that the bank received. Then run the pump and sync all payments."""
+    """Notify the service of every call that the bank received. Then run the pump, and sync all payments."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     for call in Call.objects.filter(charge__payment__in=payments).select_related("charge"):
         verdict = Verdict(call.verdict)
@@ -122,8 +122,8 @@ def use_another_card(checkout: Checkout) -> None:
 class Rival(NamedTuple):
     """An action on a checkout.
 
-    `refusals` are the error codes with which it can be refused. `ends` are the final statuses that the
-    checkout can have if the action succeeds.
+    If the service refuses the action, the error code must be one of `refusals`. If the action succeeds, the
+    final status of the checkout must be one of `ends`.
     """
 
     run: Callable[[Checkout], object]
@@ -160,7 +160,7 @@ class Answer(NamedTuple):
 
 
 def attempt(rival: str, checkout: Checkout) -> Answer:
-    """Run a rival and return its result. The code of an unexpected error is its `repr`."""
+    """Run a rival and return its result. For an unexpected error, the code is the error's `repr`."""
     try:
         return Answer(rival, DONE, RIVALS[rival].run(checkout))
     except Exception as error:
@@ -174,7 +174,7 @@ def open_operations(checkout: Checkout) -> QuerySet[Operation]:
 
 def finish(checkout: Checkout) -> None:
     """Run the pumps until no operation is open, except authorizations that wait for the payer."""
-    # A rival's pump skips rows that another process has locked. Therefore the pump runs again here.
+    # A rival's pump skips rows that another process has locked, so the pump runs again here.
     tasks.expire_due()
     for _ in range(10):
         if not open_operations(checkout).exclude(state=Operation.State.NEEDS_ACTION).exists():
@@ -186,7 +186,7 @@ def finish(checkout: Checkout) -> None:
 def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str) -> None:
     """Run the pumps, and check that the race has exactly one outcome.
 
-    The results of all rivals, the bank's records and the events must agree with it.
+    This outcome must agree with the results of all rivals, with the bank's records and with the events.
     """
     for answer in answers:
         assert answer.code in {DONE, *RIVALS[answer.rival].refusals, *further_refusals}, answers
@@ -211,7 +211,7 @@ def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str)
 
 
 def _check_bank(checkout: Checkout) -> None:
-    """Check that at most one card is charged, and that only a held checkout has a hold at the bank."""
+    """Check that at most one card is charged, and that the bank has a hold only if the checkout is held."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     charges = list(Charge.objects.filter(payment__in=payments))
     taken = [charge for charge in charges if charge.state == "captured"]

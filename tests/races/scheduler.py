@@ -1,9 +1,10 @@
-"""A scheduler that interleaves actors at the level of SQL statements, in an order that a seed decides.
+"""A scheduler that interleaves the SQL statements of several actors, in an order that depends on a seed.
 
-Each actor is a thread with its own connection. It stops before each of its statements. The scheduler then lets the
-stopped actor with the highest priority run to its next statement. The priorities are random. At a few random steps,
-the actor whose turn it is gets the lowest priority (probabilistic concurrency testing, Burckhardt et al., 2010). An
-actor that waits for a lock of PostgreSQL, or that sleeps, is passed over until it stops again.
+Each actor is a thread with its own connection. It stops before each of its statements. The scheduler then
+lets the stopped actor with the highest priority run to its next statement. The priorities are random. At a
+few random steps, the actor that has its turn gets the lowest priority (probabilistic concurrency testing,
+Burckhardt et al., 2010). If an actor sleeps or waits for a PostgreSQL lock, the scheduler skips it until it
+stops again.
 """
 
 import threading
@@ -17,10 +18,10 @@ from django.db import connection
 
 T = TypeVar("T")
 RUNS, STOPPED, ENDED = "runs", "stopped", "ended"
-CHANGES = 3  # how often a priority changes in a run
-STEPS = 90  # the changes are among the first steps; three actors together take about as many
+CHANGES = 3  # number of priority changes in a run
+STEPS = 90  # the priorities change within the first 90 steps; three actors take about as many steps
 LOOK_SECONDS = 0.02
-SLEEPS_AFTER = 0.25  # seconds after which an actor that neither stops nor waits for a lock is passed over
+SLEEPS_AFTER = 0.25  # seconds; an actor that runs for longer, without waiting for a lock, is skipped
 IS_WAITING = """
 SELECT pg_stat_clear_snapshot(),
     EXISTS (SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock')
@@ -28,7 +29,7 @@ SELECT pg_stat_clear_snapshot(),
 
 
 class Scheduler:
-    """The order of one run. The same chance gives the same priorities, and nearly always the same order."""
+    """One run. The same `chance` gives the same priorities, and nearly always the same order of statements."""
 
     def __init__(self, chance: Random, actors: int) -> None:
         self._priorities = chance.sample(range(actors), actors)
@@ -66,7 +67,7 @@ class Scheduler:
             self._changed.notify_all()
 
     def _let_one_run(self) -> None:
-        """Wait until each actor has stopped, has ended, waits or sleeps. Then let the next one run."""
+        """Wait until each actor has stopped or ended, or waits or sleeps. Then let the next one run."""
         for actor in range(len(self._states)):
             self._wait_for(actor)
         stopped = [actor for actor, state in enumerate(self._states) if state == STOPPED]

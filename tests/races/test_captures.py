@@ -21,7 +21,7 @@ from tests.factories import CAUSE
 def test_of_eight_captures_one_is_sent_one_waits_and_six_are_refused_at_once(
     held: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The guide's chapter on idempotency describes this."""
+    """The idempotency chapter of the guide describes this behaviour."""
     send, refused, all_refused = SandboxProvider.capture, list[bool](), threading.Event()
 
     def send_after_the_refusals(*arguments: Any, **more: Any) -> Outcome:

@@ -1,4 +1,4 @@
-"""A hundred people take shares through the group link at once, and two people pay the same share."""
+"""A hundred people take shares through the group link at once. In another race, two people pay the same share."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -32,9 +32,9 @@ def shares(acme: Merchant, pay: Callable[..., Checkout]) -> list[PaymentRequest]
 
 
 def at_once(attempts: list[Callable[[], object]]) -> list[str]:
-    """Run the attempts and return each result: "done", the error code, or the `repr` of an unexpected error.
+    """Run the attempts. Return the result of each: "done", the error code, or the `repr` of an unexpected error.
 
-    Only ten attempts run at the same moment, because the number of connections is limited.
+    At most ten attempts run at the same moment, because the number of connections is limited.
     """
     barrier = Barrier(min(AT_ONCE, len(attempts)))
 
@@ -60,7 +60,7 @@ def taking(share: PaymentRequest, person: int) -> Callable[[], object]:
 
 @pytest.mark.rule("group.taken")
 def test_a_hundred_browsers_claim_each_share_once(shares: list[PaymentRequest]) -> None:
-    """Each person tries to take one of the nineteen shares. Exactly one person gets each share."""
+    """Each person tries to take one of the nineteen shares. Each share is given to exactly one person."""
     answers = at_once([taking(shares[person % SHARES], person) for person in range(CROWD)])
     assert Counter(answers) == {"done": SHARES, "share_not_open": CROWD - SHARES}
     taken = list(PaymentRequest.objects.values_list("claim_digest", "claim_name"))

@@ -1,4 +1,4 @@
-"""A hundred calls at once over HTTP have one outcome, which is the same for all callers."""
+"""A hundred simultaneous calls over HTTP have one outcome, which is the same for all callers."""
 
 import json
 import threading
@@ -18,9 +18,10 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 SLOW_CARD = "4000000000000341"
 CARD = "4242424242424242"
 MANY = 100
-LOCK_SECONDS = 3.0  # after this time, a call that waits for a row lock gives up
+LOCK_SECONDS = 3.0  # after this time, a call stops waiting for a row lock
 HELD_SECONDS = 6.5
-# Number of calls in a process that can wait for the provider at once. A single process can get all the calls.
+# In each process, at most this many calls can wait for the provider at once. One process might get all the
+# calls.
 SLOTS = 16
 MARGIN = 3.0  # tolerance in seconds for a busy machine
 BUSY = (409, "operation_in_progress")
@@ -54,7 +55,7 @@ def at_once(asks: Iterable[Callable[[], requests.Response]]) -> list[requests.Re
 
 
 def within_limits(ask: Callable[[], requests.Response]) -> requests.Response:
-    """Return the response. While the rate limit refuses the request, repeat it (rule limit.buckets)."""
+    """Repeat the request until the rate limit accepts it, and return the response (rule limit.buckets)."""
     while (answer := ask()).status_code == 429:
         assert refusal(answer) == (429, "rate_limited")
         time.sleep(int(answer.headers["Retry-After"]))

@@ -1,4 +1,4 @@
-"""A hundred people in one venue open a group link at once over HTTP."""
+"""A hundred people on the same network open a group link at once, over HTTP."""
 
 import re
 import time
@@ -23,12 +23,12 @@ class Guest(Person):
     def __init__(self, service: Service) -> None:
         super().__init__(service.base_url, service.ca)
         self.statuses: list[int] = []
-        self.told = ""  # the last page that said that a share was already taken
+        self.told = ""  # the last page with the message that a share was already taken
 
     def claim_share(self, link: str, wanted: int, start: Barrier) -> str:
-        """Open the link. Take the wanted share at the same moment as all other guests.
+        """Open the link, and take the wanted share at the same moment as all other guests.
 
-        If that share is already taken, take another free share. Returns the URL of the last page.
+        If that share is already taken, take another free share. Return the URL of the last page.
         """
         self.open(link)
         self.statuses.append(self.page.status_code)
@@ -53,7 +53,7 @@ class Guest(Person):
 
 @pytest.fixture
 def link(service: Service, merchant: Merchant) -> str:
-    """Return the group link of a captured order of £90.00. Nineteen mates are asked for £4.00 each."""
+    """Return the group link of a captured order of £90.00, in which nineteen mates are asked for £4.00 each."""
     lea, checkout = Person(service.base_url, service.ca), merchant.create()
     lea.open(f"/pay?id={checkout}")
     lea.sign_in("07700 900123")

@@ -1,8 +1,8 @@
 """Races between actions on the same checkout: each race must have exactly one outcome.
 
-Every pair of actions runs, and all actions together run, in each state in which they are possible. They run
-on separate connections in three ways: at the same moment, in a queue for the row lock, and between two phases
-of another action.
+In each state of a checkout, every pair of the possible actions races, and so do all possible actions
+together. They run on separate connections in three ways: at the same moment, in a queue for the row lock, and
+between two phases of another action.
 """
 
 import threading
@@ -44,7 +44,7 @@ AT_ONCE: dict[str, tuple[str, ...]] = {
     "captured": MERCHANTS,
     "refund pending": MERCHANTS,
 }
-# For each state, the actions that wait for the row lock in a queue. They take the lock at their start or
+# For each state, the actions that wait in a queue for the row lock. They take the lock at their start or
 # after a call to the bank.
 IN_LINE: dict[str, tuple[str, ...]] = {
     "created": ("pay", "cancel", "lapse"),
@@ -56,7 +56,7 @@ IN_LINE: dict[str, tuple[str, ...]] = {
     "captured": ("capture", "cancel", "lapse", "refund"),
 }
 WIDEST = {"payment in doubt", "not taken, in doubt"}
-# For each state and action that calls the bank, the rivals that run between two phases of the action.
+# For each state and each action that calls the bank: the rivals that run between two phases of the action.
 BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("created", "pay"): (*PAYERS, "take over", "fence"),
     ("challenged", "pay"): (*CHALLENGED, "take over", "fence"),
@@ -79,7 +79,7 @@ ROUNDS_OF_ALL = 3
 def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """After each test, prove the ledger and check that there is no discrepancy.
 
-    During the test, a capture waits only 0.05 s for another open capture.
+    During the test, a capture that finds another open capture waits only 0.05 s for it.
     """
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.05)
     yield
@@ -100,7 +100,7 @@ def _no_deadlock(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 def deadlocks() -> int:
     """Return the number of deadlocks that PostgreSQL has counted.
 
-    The connections are closed first, because a connection might not report its numbers before it is closed.
+    The connections are closed first, because a connection might report its numbers only when it is closed.
     """
     ours = connections["default"]
     assert isinstance(ours, DatabaseWrapper)
@@ -112,7 +112,7 @@ def deadlocks() -> int:
 
 
 def on_own_connection(rival: str, checkout: Checkout, start: Callable[[], object] = lambda: None) -> Answer:
-    """Open a separate connection, call `start`, and then run the rival."""
+    """Open a separate connection, call `start`, and then run the rival on this connection."""
     try:
         connection.ensure_connection()
         start()
@@ -130,7 +130,7 @@ def race(checkout: Checkout, *names: str) -> list[Answer]:
 
 
 def queue(checkout: Checkout, *names: str) -> list[Answer]:
-    """Let the rivals wait for the row lock in this order, release the lock, and return their results."""
+    """Let the rivals wait for the row lock in this order. Release the lock, and return their results."""
     with ThreadPoolExecutor(len(names)) as pool:
         with transaction.atomic():
             Checkout.objects.locked(checkout.pk)
@@ -149,7 +149,7 @@ def wait_for_queue_of(length: int) -> None:
 def come_between(patched: pytest.MonkeyPatch, phase: str, rival: str, checkout: Checkout) -> list[Answer]:
     """Arrange that a rival runs from start to end when the next action reaches this phase.
 
-    Returns a list to which the rival's result will be added.
+    Return a list to which the rival's result will be added.
     """
     waiting, answers = [rival], list[Answer]()
 

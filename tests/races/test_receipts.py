@@ -1,4 +1,4 @@
-"""Many simultaneous taps on the button that sends the receipt's link request only one text message."""
+"""If a person taps the button for the receipt link many times at once, only one text message is requested."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""If a refund reference is used on two checkouts at the same moment, one refund begins and one is refused."""
+"""If one refund reference is used for two checkouts at the same moment, one refund starts and one is refused."""
 
 import threading
 from collections.abc import Callable

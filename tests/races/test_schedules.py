@@ -1,4 +1,4 @@
-"""Three actions on one checkout, interleaved at the level of SQL statements: each order has exactly one outcome."""
+"""The SQL statements of three actions on a checkout are interleaved. Each order has exactly one outcome."""
 
 import itertools
 import time
@@ -26,12 +26,13 @@ def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def play(fresh: Fresh, seed: int, state: str) -> Scheduler:
-    """Run three random actions in the order that the seed decides, and check their outcome and the ledger."""
+    """Run three random actions in an order that depends on the seed. Check their outcome and the ledger."""
     chance = Random(f"{state} {seed}")
     names = chance.choices((*AT_ONCE[state], "take over"), k=3)
     checkout, order = fresh(state), Scheduler(chance, actors=3)
     answers = order.run([partial(rivals.attempt, name, checkout) for name in names])
-    # A capture that another process has taken over, and ended after the deadline, can be without an answer.
+    # If another process takes over a capture and ends it after the deadline, the caller can be left without
+    # an outcome.
     further = ["outcome_unknown"] if "take over" in names else []
     rivals.check(checkout, answers, *further)
     assert ledger_proof.find_breaches() == []
@@ -57,7 +58,7 @@ def test_the_actions_are_interleaved_and_a_seed_repeats_its_order(fresh: Fresh) 
 
 
 def without_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read checkouts without the row lock where the code locks them."""
+    """Make the code read checkouts without a row lock where it normally locks them."""
     rows = Checkout.objects.select_related("merchant")
     by_id = Prepared(lambda pk: rows.filter(pk=pk), UUID, read_at="locked_at")
     by_merchant = Prepared(

@@ -112,7 +112,7 @@ def test_each_pair_of_actions_leaves_the_right_amount_on_every_card(
 
 
 def check(request: PaymentRequest, pair: tuple[str, ...], answers: list[str]) -> None:
-    """Check that the whole amount of the order is charged, or no amount if the order is refunded.
+    """Check that the whole amount of the order is charged or, if the order is refunded, no amount.
 
     A share must be charged to the mate's card if the share is paid, and only then.
     """
