@@ -1,11 +1,11 @@
-"""Checks of the repository's structure, for `make check`. They read the files without importing them.
+"""Checks the structure of the repository, for `make check`. The files are read without importing them.
 
-They refuse:
+The checks refuse:
 - folders with too many modules, and files and functions that are too long
 - packages whose docstring does not say what they contain
-- large modules without a test file of their name
+- large modules that no test file is named after
 - templates that are too long or too wide, and sizes that only the portal uses
-- translated words within an f-string, which `make messages` does not find
+- translated words inside an f-string, because `make messages` does not find them
 - SQL outside the `statements` modules
 """
 
@@ -21,8 +21,8 @@ APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
 # Maximum number of modules in a folder. __init__.py and apps.py do not count.
 MAX_MODULES = 20
 MAX_LINES = 400
-# Maximum lines of a view, and of any other function of the product. They are counted from `def` on,
-# without the lines of the docstring.
+# Maximum number of lines of a view, and of any other function of the product. The count starts at `def` and
+# leaves out the docstring.
 MAX_OF_VIEW = 15
 MAX_OF_FUNCTION = 25
 MAX_TEMPLATE_LINES = 80
@@ -41,8 +41,8 @@ TABLES = {
     "portal/dashboard/checklist.py checklist_of": "the checklist: a step of five lines each",
     "portal/deliveries/log.py delivery_details": "what the delivery's page shows: a field a line",
 }
-# Modules that may have a cursor or SQL, each with the reason. The SQL of all other modules is in `statements`
-# modules, and `queries` runs it.
+# Modules that may contain SQL or use a cursor, each with the reason. For all other modules, the SQL is in
+# `statements` modules, and `queries` runs it.
 OWN_SQL = {
     "config/lib/database/queries.py": "runs the statements",
     "config/lib/prepared.py": "runs Django's SQL",
@@ -60,7 +60,7 @@ REQUESTS = ("HttpRequest", "Request")
 WEIGHT = 100
 # Names of modules or folders that need no test file. The tests of the modules that use them cover them.
 PLAIN = {"models", "statements", "urls"}
-# Modules without a test file of their name, each with the test file that covers them.
+# Modules that have no test file of the same name, each with the test file that covers it.
 SHOWN_BY = {
     "checkout/api/responses.py": "config/openapi/test_schema.py",
     "config/lib/admin/lists.py": "portal/test_admin_pages.py",
@@ -101,7 +101,7 @@ _SQL = re.compile(
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
-    """Yield the problems of the project at `root`, one sentence each."""
+    """Yield each problem of the project at `root` as a sentence."""
     for folder in sorted({path.parent for path in _modules(root)}):
         yield from _of_folder(root, folder)
     for path in _modules(root):
@@ -114,7 +114,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def packages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
-    """Yield each package, and the first line of its docstring, without commands and template tags."""
+    """Yield each package and the first line of its docstring. Packages of commands and template tags are left out."""
     for folder in sorted({path.parent for path in _modules(root)}):
         if not {"management", "templatetags"} & set(folder.parts):
             said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
@@ -161,7 +161,7 @@ def _of_file(name: str, text: str) -> Iterator[str]:
 
 
 def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield translated texts that contain an f-string. No catalogue has them, so they would stay English."""
+    """Yield translated texts inside f-strings. They are in no catalogue, so they would stay English."""
     for string in ast.walk(tree):
         for call in ast.walk(string) if isinstance(string, ast.JoinedStr) else ():
             if isinstance(call, ast.Call) and SAYS & {getattr(call.func, key, "") for key in ("id", "attr")}:
@@ -169,7 +169,7 @@ def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
 
 
 def _of_transactions(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield each `transaction.atomic` that has neither the argument `durable` nor `savepoint`."""
+    """Yield each `transaction.atomic` that has neither a `durable` nor a `savepoint` argument."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     stated = {
         id(call.func) for call in calls if {key.arg for key in call.keywords} & {"durable", "savepoint"}
@@ -184,7 +184,7 @@ def _of_transactions(name: str, tree: ast.AST) -> Iterator[str]:
 
 
 def _of_sql(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield lines with SQL or a cursor in modules outside OWN_SQL, and modules in OWN_SQL without them."""
+    """Yield SQL and cursors in modules that are not in OWN_SQL, and modules in OWN_SQL that need neither."""
     lines = [node.lineno for node in ast.walk(tree) if _is_sql(node)]
     if name in OWN_SQL and not lines:
         yield f"{name} needs no place in OWN_SQL."
@@ -224,7 +224,7 @@ def _is_view(function: Function) -> bool:
 
 
 def _of_tests(root: Path) -> Iterator[str]:
-    """Yield large modules without a test file of their name, and test files and folders that are too long."""
+    """Yield large modules without a test file of the same name, and test files and folders that are too long."""
     tests = [path for path in (root / "tests").rglob("*.py") if "node_modules" not in path.parts]
     for folder in sorted({path.parent for path in tests}):
         yield from _of_size(root, folder)

@@ -22,16 +22,16 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCALES = ROOT / "config" / "locale"
 CODE = ("hosted_page", "payments/providers")
 PAGES = tuple(f"templates/{folder}/*.html" for folder in page_templates.FOLDERS)
-# The error pages use Django's template language. All other pages of payers use Jinja2.
+# The error pages use Django's template language. All other payer pages use Jinja2.
 ERROR_PAGES = "templates/*.html"
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
 KEYWORDS |= {"pgettext_lazy": ((1, "c"), 2)}
-# Options of Jinja2. The service also sets `trimmed`. With `silent: false`, an invalid page raises an error.
+# Jinja2 options. The service also sets `trimmed`. With `silent: false`, an invalid page raises an error.
 OPTIONS = {"trimmed": "true", "silent": "false"}
 WIDTH = 110
 # Indents of a template are removed, because the extractor reads the template's text as Python.
 INDENTS = re.compile(r"^ +", re.MULTILINE)
-# A fixed date, so that the same words always compile to the same bytes.
+# The date is fixed, so that the same words always compile to the same bytes.
 NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 UNSAID = tuple(
     f'"{name}'.encode()
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def collect() -> Catalog:
-    """Return a catalogue of all messages of the payer's pages, without translations."""
+    """Return a catalogue of all messages of the payer's pages, with empty translations."""
     found = Catalog(project="checkout", version="1", msgid_bugs_address="", fuzzy=False)
     for messages, context in _messages():
         found.add(messages, context=context)
@@ -93,7 +93,7 @@ def missing(catalogue: Catalog) -> list[str]:
 
 
 def forms(message: Message) -> list[str]:
-    """Return a message's translations: one, or one for each plural form of the language."""
+    """Return the translations of a message: one, or one for each plural form of the language."""
     return (
         [message.string]
         if isinstance(message.string, str)
@@ -104,7 +104,7 @@ def forms(message: Message) -> list[str]:
 def written(catalogue: Catalog) -> bytes:
     """Return the content of the catalogue's file, without dates and line numbers.
 
-    Line numbers would change with every line of code.
+    Line numbers would change with almost every change to the code.
     """
     file = io.BytesIO()
     write_po(file, catalogue, width=WIDTH, no_location=True, omit_header=False, sort_output=True)

@@ -1,6 +1,6 @@
-"""Checks a migration's SQL for statements that would disturb a running service.
+"""Checks that a migration's SQL does not disturb a running service.
 
-During an upgrade, the previous release also runs on the new schema. No table may be locked for long.
+During an upgrade, the previous release runs on the new schema, and no table may be locked for long.
 """
 
 import re
@@ -14,7 +14,7 @@ _ON = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 VOLATILE = r"(?:gen_random_uuid|uuid\w*|random|clock_timestamp|nextval)\s*\("
-# Patterns of forbidden statements, each with the reason, and what to write instead.
+# Patterns of forbidden statements. Each has the reason, and what to write instead.
 OFFENCES: tuple[tuple[str, str], ...] = (
     (r"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)", "builds an index under a lock: CREATE INDEX CONCURRENTLY"),
     (r"DROP INDEX (?!CONCURRENTLY)", "drops an index under a lock: DROP INDEX CONCURRENTLY"),
@@ -64,10 +64,10 @@ AGAIN = "stays as an index that is not valid where it breaks off: DROP INDEX CON
 
 
 def offences(statements: Sequence[str], *, allowed: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a message for each statement of a migration that is not allowed.
+    """Yield a message for each forbidden statement in a migration.
 
-    Statements that contain one of the texts in `allowed` are ignored. Statements on a table that the same
-    migration has created are ignored too, because no process uses this table yet.
+    A statement is allowed if it contains one of the texts in `allowed`. A statement on a table that the same
+    migration has created is allowed too, because no process uses this table yet.
     """
     made = {name for statement in statements for name in _CREATED.findall(statement)}
     dropped = set[str]()

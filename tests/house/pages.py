@@ -43,5 +43,5 @@ def _plain(paragraph: object) -> str:
 
 
 if __name__ == "__main__":
-    settings.configure(USE_I18N=False)  # the words are written in English, so that no other setting matters
+    settings.configure(USE_I18N=False)  # the page is in English, so no other setting is needed
     PAGE.write_text(document())

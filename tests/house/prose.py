@@ -1,8 +1,8 @@
 """Checks the English of docs, docstrings, comments, pages and commit subjects, for `make check`.
 
-Each mark is an expression that a reader has to read twice, or a synonym of a plainer word. A single mark can
-be right, so the limits are rates. A text without marks can still be hard to read, so the checks do not
-replace a reader.
+The patterns find "marks": expressions that a reader has to read twice, and synonyms of plainer words. A
+single mark can be right, so the limits are rates. A text without marks can still be hard to read, so the
+checks do not replace a reader.
 """
 
 import ast
@@ -16,17 +16,17 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Maximum marks per 10,000 words of the whole project, and of a file with at least MIN_WORDS words.
+# Maximum number of marks per 10,000 words: of the whole project, and of a file with at least MIN_WORDS words.
 MAX_MARKS = 20
 MAX_MARKS_OF_FILE = 60
 MIN_WORDS = 100
 MAX_SUBJECT = 72  # characters
-# Only the subjects of commits after this one are checked.
+# The subjects of earlier commits are not checked.
 FIRST_COMMIT = "dd900fcdb8bf"
 NOT_READ = ("migrations", "node_modules")
 MARKS = tuple(
     re.compile(pattern, re.IGNORECASE)
-    # The comment after a pattern has the plain words to use instead.
+    # The comment after a pattern shows the plain words to use instead.
     for pattern in (
         r"\balone\b(?! in\b)",  # only
         r"\banew\b|\bonce more\b(?! than)",  # again
@@ -46,20 +46,21 @@ MARKS = tuple(
     )
 )
 NO_IMPERATIVE = re.compile(r"[a-z]|\w+(?:ing|ed|es)\b|(?:A|An|The|This|It|What|Who|If|Of|In)\b")
-# The group of each pattern is a comment. Strings are matched first, because `//` or `--` in a string begins no
-# comment. `//` needs white space before it, because `//` after `\` is a part of a regular expression.
+# The group of each pattern matches a comment. Strings are matched first, because `//` or `--` in a string
+# does not start a comment. `//` needs white space before it, because `//` after `\` is part of a regular
+# expression.
 _SCRIPT_COMMENT = re.compile(
     r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|((?<!\S)//[^\n]*|/\*.*?\*/)""", re.DOTALL
 )
 _STYLE_COMMENT = re.compile(r""""[^"\n]*"|'[^'\n]*'|(/\*.*?\*/)""", re.DOTALL)
 _SQL_COMMENT = re.compile(r"'(?:''|[^'])*'|(--[^\n]*|/\*.*?\*/)", re.DOTALL)
 _SCRIPT_ELEMENT = re.compile(r"<script\b[^>]*>(.*?)</script>", re.DOTALL)
-# Imperatives that NO_IMPERATIVE would mistake for another form of a verb.
+# These imperatives look like other verb forms to NO_IMPERATIVE.
 VERBS = ("Bring", "Feed", "Embed", "Need", "Seed", "Speed")
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
-    """Yield a message for each file with too many marks, and a last one if the project has too many."""
+    """Yield a message for each file with too many marks, and one message if the whole project has too many."""
     marks = words = 0
     for path in _files(root):
         text = READERS[path.suffix](path.read_text())
@@ -73,7 +74,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def subject_problems(root: Path = ROOT, first: str = FIRST_COMMIT) -> Iterator[str]:
-    """Yield a message for each commit subject after `first` that is too long or not an imperative."""
+    """Yield a message for each commit subject after `first` that is too long or is not an imperative."""
     asked = ["git", "log", "--no-merges", "--format=%s", f"{first}..HEAD"]
     listed = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=False).stdout
     for subject in listed.splitlines():
@@ -96,7 +97,7 @@ def _count(text: str) -> int:
 
 
 def _python(text: str) -> str:
-    """Return the docstrings, the comments, and the strings that begin like a sentence."""
+    """Return the docstrings, the comments, and the strings that look like sentences."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     said = [token.string for token in tokens if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):

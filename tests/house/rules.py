@@ -22,7 +22,7 @@ SUFFIXES = {".py", ".html", ".txt", ".css", ".js", ".mjs", ".md", ".sh"}
 _ID = r"[a-z_]+\.(?:\*|[a-z0-9_]*[a-z0-9])"
 _RULE = re.compile(rf"^- `({_ID})`: .", re.MULTILINE)
 _OUTSIDE = re.compile(r"\b(?:SPEC|DESIGN|INTERFACE|LOOK)(?:\.md\b|(?:\.md)?,?(?: part)? [0-9])")
-# The characters between the words of a reference, which can continue in the next line of a comment.
+# The characters between the words of a reference, because it can continue in the next line of a comment.
 _BETWEEN = r"[\s#*]"
 _NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and){_BETWEEN}+`?{_ID}`?)*)")
 
@@ -38,7 +38,7 @@ class Rule:
 
 @dataclass
 class Map:
-    """The contract's rules, and a message for each problem with a rule or with a place that names one."""
+    """The contract's rules, and a message for each problem with a rule or with a place that names a rule."""
 
     rules: dict[str, Rule]
     problems: list[str]
@@ -65,7 +65,7 @@ def read(root: Path = ROOT) -> Map:
 
 
 def _contract(text: str) -> Map:
-    """Return the rules in the contract's text. The caller adds the places that name them."""
+    """Return the rules in the text of the contract. The caller adds the places that name them."""
     ids = _RULE.findall(text)
     odd = [line for line in re.findall(r"^- .*", text, re.MULTILINE) if not _RULE.match(line)]
     twice = [name for name, times in Counter(ids).items() if times > 1]
@@ -85,7 +85,7 @@ def _named_in(text: str) -> set[str]:
 
 
 def _put(found: Map, name: str, place: str, *, is_test: bool) -> None:
-    """Add a place to the rule that it names. If it names a topic, add it to each rule of the topic."""
+    """Add a place to the rule that it names. If the place names a topic, add it to each rule of the topic."""
     topic = name.removesuffix("*")
     named = [id for id in found.rules if id == name or (topic != name and id.startswith(topic))]
     if not named or (is_test and topic != name):
@@ -99,7 +99,7 @@ def _put(found: Map, name: str, place: str, *, is_test: bool) -> None:
 
 
 def _marked_in(node: ast.AST, place: str) -> Iterator[tuple[str, str]]:
-    """Yield each rule that a test is marked with, and the test's node id."""
+    """Yield each rule that a test is marked with, together with the node id of the test."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef | ast.FunctionDef):
             inner = f"{place}::{child.name}"

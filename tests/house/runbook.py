@@ -1,7 +1,7 @@
 """`make runbook`: writes the tables of the discrepancy runbook in docs/operate.md.
 
-Each topic of the runbook is a heading with a table of kinds of discrepancies below it. In the code, each kind
-of discrepancy names the anchor of its heading.
+In the runbook, each topic is a heading with a table of discrepancy kinds. In the code, each discrepancy kind
+names the anchor of its heading.
 """
 
 import re
@@ -20,7 +20,7 @@ _HEAD = ("| Kind | What is the matter | What to do | Remedy |", "|---|---|---|--
 
 
 def topics(text: str) -> dict[str, str]:
-    """Map the anchor of each topic of the runbook to the text of the topic."""
+    """Map the anchor of each topic in the runbook to the text of the topic."""
     _, _, rest = text.partition(CHAPTER)
     chapter = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
     parts = _TOPIC.split(chapter)[1:]
@@ -33,7 +33,7 @@ def anchor(title: str) -> str:
 
 
 def table(of: Iterable[DiscrepancyKind]) -> str:
-    """Return a Markdown table of these kinds of discrepancies."""
+    """Return a Markdown table of these discrepancy kinds."""
     return "".join(f"{line}\n" for line in (*_HEAD, *_rows(of)))
 
 
@@ -43,7 +43,7 @@ def _rows(of: Iterable[DiscrepancyKind]) -> Iterator[str]:
 
 
 def written(text: str) -> str:
-    """Return the page with a current table of kinds at the end of each topic."""
+    """Return the page. Each topic ends with a current table of its discrepancy kinds."""
     for name, said in topics(text).items():
         named = [kind for kind in kinds.TABLE.values() if kind.runbook == name]
         parts = [_TABLE.sub("", said).strip(), table(named).strip() if named else ""]

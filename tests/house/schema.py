@@ -1,6 +1,6 @@
-"""`make schema`: writes docs/schema.sql, the schema of our apps' tables as pg_dump describes it.
+"""`make schema`: writes docs/schema.sql, the schema of our apps' tables as pg_dump prints it.
 
-With `--check`, it writes nothing, and fails if the file does not match the migrations.
+With `--check`, it does not write the file, and fails if the file does not match the migrations.
 """
 
 import importlib.util
@@ -20,12 +20,13 @@ HEAD = """-- The schema of our tables, functions and triggers. `make schema` wri
 """
 OF_LIBRARIES = ("account_*", "auth_*", "cache", "django_*", "mfa_*", "oauth2_provider_*")
 OF_A_DAY = "*_20[0-9][0-9][0-9][0-9][0-9][0-9]"
-# Lines of a dump that are not about the schema: settings, comments, and commands with a random word.
+# Lines of a dump that do not describe the schema: settings, comments, and commands that contain a random
+# word.
 _NOISE = re.compile(r"--|SET |SELECT pg_catalog|\\(?:un)?restrict ")
 
 
 def main() -> int:
-    """Write the file. With `--check`, write nothing, and return 1 if the file would change."""
+    """Write the file. With `--check`, return 1 if the file would change, and do not write it."""
     text = HEAD + "".join(_statements(_dumped()))
     if "--check" not in sys.argv[1:]:
         PLACE.write_text(text)
@@ -55,7 +56,7 @@ def _dumped() -> str:
 
 
 def _statements(dump: str) -> Iterator[str]:
-    """Yield the lines of a dump that are about the schema. Join consecutive empty lines into one."""
+    """Yield the lines of a dump that describe the schema. Replace consecutive empty lines by one."""
     was_empty = False
     for line in dump.splitlines():
         is_empty = not line.strip()

@@ -1,4 +1,4 @@
-"""The structure checks of `make check` find each kind of problem, and find no problem in this repository."""
+"""The structure checks of `make check` find each kind of problem, and find none in this repository."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# `make check` runs the same check, so it is not needed in every test run.
+# `make check` runs the same check, so not every test run needs it.
 @pytest.mark.long
 def test_this_repository_has_no_problem() -> None:
     assert list(house.problems()) == []

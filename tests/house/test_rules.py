@@ -1,4 +1,4 @@
-"""The map of rules finds unknown rules and rules without a test."""
+"""`make rules` finds unknown rules, and rules without a test."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class TestPay:
 def write(root: Path, path: str, text: str) -> None:
     """Write a file in which RULE and OUTSIDE are replaced by the words that they represent.
 
-    With the words themselves, `make rules` would find references in this test file.
+    The tests do not contain these words, because `make rules` would take them for references.
     """
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(

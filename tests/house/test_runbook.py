@@ -1,4 +1,4 @@
-"""The runbook has a topic for each anchor that a kind of discrepancy names, and shows each kind's texts."""
+"""The runbook has a topic for each anchor that a discrepancy kind names, and shows the texts of each kind."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`.env.example` and the table of settings in docs/operate.md come from the table of variables."""
+"""`.env.example` and the settings table in docs/operate.md are generated from the table of variables."""
 
 import re
 

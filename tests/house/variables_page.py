@@ -1,4 +1,4 @@
-"""`make variables`: writes `.env.example` and the table of docs/operate.md from the table of variables."""
+"""`make variables`: generates `.env.example` and the table in docs/operate.md from the table of variables."""
 
 import re
 import textwrap
@@ -12,12 +12,12 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE, PAGE = ROOT / ".env.example", ROOT / "docs/operate.md"
 HEADING = "## Settings\n"
 HEAD = "# The variables of a hosted environment. `make run` needs none of them. docs/operate.md has their defaults.\n"
-INTERNAL = {"FAIL_POINTS", "SHOP_PORT", "WEBHOOK_LOOPBACK"}  # only for `local`, which needs no file
+INTERNAL = {"FAIL_POINTS", "SHOP_PORT", "WEBHOOK_LOOPBACK"}  # only for `local`, which needs no such file
 AMAZON = ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 def example_file() -> str:
-    """Return the text of `.env.example`: each variable with its meaning as a comment."""
+    """Return the text of `.env.example`, with a comment on the meaning of each variable."""
     return HEAD + "".join(
         f"\n{_comment(described)}\n{name}={_example(described)}\n{_amazon(name)}"
         for name, described in TABLE.items()
@@ -64,7 +64,7 @@ def _as_text(value: Any) -> str:
 
 
 def written(page: str) -> str:
-    """Return the page with a current table below its heading."""
+    """Return the page, with a current table below the heading."""
     before, _, rest = page.partition(HEADING)
     return before + HEADING + "\n" + table() + re.sub(r"\A\n*(?:\|.*\n)+", "", rest)
 
