@@ -1,4 +1,4 @@
-"""Prepares a release: the checks before it, the frozen migrations, and the files that a package index gets."""
+"""Prepares a release: checks it, freezes its migrations, and builds the files for a package index."""
 
 from pathlib import Path
 

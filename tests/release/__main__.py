@@ -1,6 +1,7 @@
 """`make release VERSION=1.1.0`: checks that the version can be released, sets it, and freezes its migrations.
 
-It then builds the version, and prints the commands that commit, tag and publish it. It runs none of these commands.
+It then builds the version, and prints the commands that commit, tag and publish it. It does not run these
+commands.
 """
 
 import subprocess

@@ -1,6 +1,7 @@
-"""`make dist`: builds what a package index gets: the wheel, the source archive, the list of packages, checksums.
+"""`make dist`: builds the files for a package index (wheel, source archive, list of packages, checksums).
 
-The same commit gives the same bytes, because the time in the files is the date of the version in CHANGELOG.md.
+Every build of a commit gives the same bytes, because the files' time stamps are the version's date in
+CHANGELOG.md.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ SUMS = "SHA256SUMS"
 
 
 def build(folder: Path) -> None:
-    """Empty the folder and build the version into it. Exits if CHANGELOG.md has no date of the version."""
+    """Empty the folder and build the version into it. Exit if CHANGELOG.md has no date for the version."""
     if VERSION not in (dates := changelog.dates(ROOT)):
         sys.exit(
             f'CHANGELOG.md has no heading "## {VERSION} (date)": only a version with a date can be built.'

@@ -1,4 +1,4 @@
-"""The versions of CHANGELOG.md and their dates."""
+"""The versions in CHANGELOG.md, and their dates."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _RELEASED = re.compile(r"(\S+) \((\d{4}-\d\d-\d\d)\)")
 
 
 def headings(root: Path) -> list[str]:
-    """Return the headings of the versions, the newest first, without the `##`."""
+    """Return the headings of the versions, newest first, without the `##`."""
     return _HEADING.findall((root / "CHANGELOG.md").read_text())
 
 

@@ -1,6 +1,6 @@
-"""`make check`: released migrations, and the SQL files that they install, do not change.
+"""`make check`: refuses changes to released migrations and to the SQL files that they install.
 
-The list has the format of `sha256sum`. `make release` writes it.
+The list of these files has the format of `sha256sum`. `make release` writes the list.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ PATTERNS = ("**/migrations/[0-9]*.py", "**/sql/**/*.sql")
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
-    """Yield the released files of the project at `root` that have changed or are missing, one sentence each."""
+    """Yield a sentence for each released file of the project at `root` that has changed or is missing."""
     for line in (root / LIST).read_text().splitlines():
         digest, name = line.split("  ", 1)
         if not (root / name).exists():
@@ -26,7 +26,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def write(root: Path = ROOT) -> None:
-    """Write the list of all migrations and SQL files as they are now."""
+    """Write the list of all current migrations and SQL files."""
     lines = (f"{_digest(path)}  {path.relative_to(root).as_posix()}\n" for path in _files(root))
     (root / LIST).write_text("".join(lines))
 

@@ -12,7 +12,7 @@ _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 
 def refusals(root: Path, version: str) -> Iterator[str]:
-    """Yield why this version of the project at `root` cannot be released, one sentence each."""
+    """Yield each reason why this version of the project at `root` cannot be released, as a sentence."""
     if not version:
         yield "Name the version: make release VERSION=1.1.0"
     elif not _VERSION.fullmatch(version):
@@ -32,7 +32,7 @@ def _of_git(root: Path) -> Iterator[str]:
 
 
 def _of_order(root: Path, version: str) -> Iterator[str]:
-    """Yield that the version is released, or that it is not greater than all released versions."""
+    """Yield a reason if the version is already released, or is not greater than all released versions."""
     tags = {tag.removeprefix("v") for tag in _git(root, "tag", "--list", "v*").split()}
     if version in tags:
         yield f"Version {version} is released: the tag v{version} exists."

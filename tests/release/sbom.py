@@ -1,4 +1,4 @@
-"""`make sbom`: lists the packages that production runs, in the format CycloneDX."""
+"""`make sbom`: lists the packages that production runs, in the CycloneDX format."""
 
 import subprocess
 import sys
@@ -12,7 +12,8 @@ OPTIONS = ("--mc-type", "application", "--output-reproducible", "--output-format
 
 def write(path: Path) -> None:
     """Write the packages of requirements.lock, with their versions and hashes."""
-    # The command reads the service's version only from pyproject.toml, which leaves it to config/version.py.
+    # The command reads the service's version only from pyproject.toml. There the version is dynamic: it is
+    # defined in config/version.py.
     project = (ROOT / "pyproject.toml").read_text().replace('dynamic = ["version"]', f'version = "{VERSION}"')
     command = [sys.executable, "-m", "cyclonedx_py", "requirements", "requirements.lock", *OPTIONS]
     command += ["--pyproject", "/dev/stdin", "--output-file", str(path.absolute())]

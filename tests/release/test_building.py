@@ -1,4 +1,4 @@
-"""`make release` sets the version, freezes its migrations, and builds a whole wheel and a source archive."""
+"""`make release` sets the version, freezes its migrations, and builds a complete wheel and source archive."""
 
 import base64
 import hashlib
@@ -35,7 +35,7 @@ PRODUCT = (
 
 
 def run(folder: Path, *command: str, python: Path | str = sys.executable, **variables: str) -> str:
-    """Run Python in a folder, with only these environment variables; return what it prints."""
+    """Run Python in a folder with only these environment variables. Return its output."""
     done = subprocess.run(
         [python, *command],
         cwd=folder,
@@ -50,7 +50,7 @@ def run(folder: Path, *command: str, python: Path | str = sys.executable, **vari
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of this project, as a repository in which VERSION can be released."""
+    """Return a copy of this project, in a repository in which VERSION can be released."""
     folder = tmp_path_factory.mktemp("project")
     listed = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
@@ -67,7 +67,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def said(project: Path) -> str:
-    """Release VERSION, and return what the command prints."""
+    """Release VERSION, and return the output of the command."""
     return run(project, "-m", "tests.release", VERSION)
 
 
@@ -102,7 +102,7 @@ class TestRelease:
 class TestFiles:
     @pytest.fixture
     def whole(self, project: Path) -> set[str]:
-        """Return the files of the repository and the compiled translations."""
+        """Return the files in the repository and the compiled translations."""
         listed = subprocess.run(["git", "ls-files"], cwd=project, capture_output=True, text=True, check=True)
         translated = {path.relative_to(project).as_posix() for path in project.glob("config/locale/*/*/*.mo")}
         assert len(translated) == 5
@@ -120,7 +120,7 @@ class TestFiles:
             assert any(name.endswith(kind) for name in names), kind
 
     def test_a_second_build_gives_the_same_bytes(self, built: Path, tmp_path: Path) -> None:
-        """The second build is in another folder, from the files of the source archive."""
+        """The second build runs in another folder, from the files in the source archive."""
         shutil.unpack_archive(built / SOURCE, tmp_path)
         again = tmp_path / NAME
         (again / "PKG-INFO").unlink()
@@ -130,7 +130,7 @@ class TestFiles:
         assert (again / "dist" / "SHA256SUMS").read_text() == (built / "SHA256SUMS").read_text()
 
 
-# Variables of an installation whose database does not answer.
+# The variables of an installation whose database does not answer.
 VARIABLES = {
     "DJANGO_SETTINGS_MODULE": "config.settings",
     "ENVIRONMENT": "sandbox",
@@ -141,7 +141,7 @@ VARIABLES = {
     "DATABASE_URL": "postgresql://checkout@127.0.0.1:1/checkout",
     "REDIS_URL": "redis://127.0.0.1:1/0",
 }
-# Requests a page, which needs a template and the hashed static files, and translates a word.
+# A program that requests a page and translates a word. The page needs a template and the hashed static files.
 SERVE = """
 import django
 django.setup()
@@ -155,7 +155,7 @@ with translation.override("de"):
 
 
 def test_the_installed_wheel_serves_pages_without_the_clone(built: Path, tmp_path: Path) -> None:
-    """The wheel is installed into a new environment, which finds the other packages in ours."""
+    """The wheel is installed into a new environment. The other packages come from the environment of the tests."""
     run(tmp_path, "-m", "venv", "installed")
     python = tmp_path / "installed" / "bin" / "python"
     wheel = str(built / WHEEL)

@@ -1,4 +1,4 @@
-"""`make check` refuses a change of released migrations and of the SQL files that they install."""
+"""`make check` refuses changes to released migrations and to the SQL files that they install."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`make release` refuses each case in which a version cannot be released, with one sentence."""
+"""If a version cannot be released, `make release` refuses it, with a sentence for each reason."""
 
 import subprocess
 from pathlib import Path
