@@ -1,1 +1,1 @@
-"""Mutants of the modules of money and of protocols: small changes on which their tests must fail (`make mutants`)."""
+"""Mutants of the money and protocol modules: small changes that must make tests fail (`make mutants`)."""

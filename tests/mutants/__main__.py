@@ -3,9 +3,9 @@
 Usage: `python -m tests.mutants [slice or part of a module's name] [--at-most N]`. A mutant is killed if the
 tests of its module fail. Each mutant that survives must be listed in `equivalent.py`.
 
-Killed mutants are recorded in .local/mutants. An interrupted run therefore continues where it stopped, and a
+Killed mutants are recorded in .local/mutants. Therefore an interrupted run continues where it stopped, and a
 run with new tests tries only the survivors. If the code of a module changes, all its mutants are tried again.
-Changes of comments and docstrings do not count.
+Changes to comments and docstrings do not count.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PARALLEL = 2
 
 
 class Known:
-    """Record of the mutants of a module that were killed, for the current version of its code."""
+    """A record of the killed mutants of a module. It is valid for one version of the module's code."""
 
     def __init__(self, module: str, code: str) -> None:
         self.path = KEPT / f"{module.replace('/', '.')}.{identity(code)[:12]}.killed"
@@ -39,7 +39,7 @@ class Known:
 def main() -> int:
     """Run the tests on the mutants.
 
-    Returns 1 if an unlisted mutant survived or a mutant listed in `equivalent.py` was killed, else 0.
+    Return 1 if an unlisted mutant survived or a mutant listed in `equivalent.py` was killed, else 0.
     """
     asked = _asked()
     KEPT.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def _asked() -> argparse.Namespace:
 
 
 def _try_all(tried: Sequence[Mutant], known: dict[str, Known]) -> list[Mutant]:
-    """Run the tests on each mutant, and return the mutants that survived."""
+    """Run the tests on each mutant. Return the mutants that survived."""
     copies: SimpleQueue[Copy] = SimpleQueue()
     made = [Copy(f"copy-{number}") for number in range(PARALLEL)]
     modules = dict.fromkeys(mutant.module for mutant in tried)

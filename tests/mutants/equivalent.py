@@ -1,10 +1,10 @@
-"""Mutants that no test can kill: the module, the original line, the changed line, and the reason."""
+"""Mutants that no test can kill. Each has the module, the original line, the changed line, and the reason."""
 
 from typing import NamedTuple
 
 
 class Equivalent(NamedTuple):
-    """A mutant whose behaviour no test can distinguish from the module."""
+    """A mutant that behaves like the module, so that no test can distinguish them."""
 
     module: str
     line: str

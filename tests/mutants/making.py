@@ -1,4 +1,4 @@
-"""Creates the mutants of a module with cosmic-ray. Each mutant has one small change."""
+"""Creates the mutants of a module with cosmic-ray. Each mutant has one small change to the module."""
 
 import ast
 import hashlib
@@ -25,7 +25,7 @@ OPERATORS = (
 
 
 class Mutant(NamedTuple):
-    """A module with one changed line: its number, its original and changed text, and the whole code."""
+    """A module with one changed line: the line's number, its original and changed text, and the whole code."""
 
     module: str
     number: int
@@ -38,7 +38,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(module: str, code: str) -> Iterator[Mutant]:
-    """Yield each mutant of a module once, sorted by line, even if several operators produce it."""
+    """Yield each mutant of a module, sorted by line. If several operators produce a mutant, yield it once."""
     seen = {code}
     found = []
     tree = get_ast(code)
@@ -50,8 +50,8 @@ def mutants(module: str, code: str) -> Iterator[Mutant]:
             if changed is not None and changed not in seen and _is_python(changed):
                 seen.add(changed)
                 found.append(_mutant(module, code, changed))
-    # The operator that replaces `*` by `/` also changes the `*` of a signature. Tests cannot notice this,
-    # because they pass these arguments by keyword.
+    # The operator that replaces `*` by `/` also changes the `*` in a signature. Tests cannot detect this
+    # change, because they pass these arguments by keyword.
     found = [mutant for mutant in found if mutant.changed != mutant.line.replace("*,", "/,")]
     yield from sorted(found, key=lambda mutant: mutant.number)
 
@@ -69,7 +69,7 @@ def identity(code: str) -> str:
 
 
 def _is_python(code: str) -> bool:
-    # The operator that adds `not` to a condition writes `not name := value`, which is a syntax error.
+    # The operator that adds `not` to a condition can write `not name := value`, which is a syntax error.
     try:
         ast.parse(code)
     except SyntaxError:

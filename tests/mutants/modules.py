@@ -1,4 +1,4 @@
-"""The modules that are mutated, in slices, each with the tests that must fail (paths relative to `tests`)."""
+"""The modules that are mutated, in slices. Each has the tests that must fail (paths relative to `tests`)."""
 
 _MONEY: dict[str, tuple[str, ...]] = {
     "payments/operation_queue.py": (
@@ -101,5 +101,5 @@ MODULES = _MONEY | _WEBHOOKS | _CHECKOUT
 
 
 def chosen_modules(part: str) -> list[str]:
-    """Return the modules of the slice with this name, or those whose path contains this part."""
+    """Return the modules of the slice with this name, or the modules whose path contains this text."""
     return list(SLICES.get(part) or (module for module in MODULES if part in module))

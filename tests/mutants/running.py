@@ -1,6 +1,6 @@
 """Runs the tests on mutants, in copies of the repository.
 
-For each mutant, it runs only the tests that execute the changed statement.
+For each mutant, only the tests that execute the changed statement are run.
 """
 
 import ast
@@ -22,7 +22,7 @@ SECONDS = 300.0
 
 
 class Copy:
-    """A copy of the repository's files. Only one process at a time may run tests in it."""
+    """A copy of the repository's files. At any time, only one process may run tests in it."""
 
     def __init__(self, name: str) -> None:
         self.folder = KEPT / name
@@ -63,7 +63,7 @@ class Copy:
         return ended.returncode == 0
 
     def kills(self, mutant: Mutant, tests: Sequence[str]) -> bool:
-        """Return whether one of the tests fails on the mutant, or takes too long."""
+        """Return whether one of the tests fails on the mutant or takes too long."""
         place = self.folder / mutant.module
         listed = self.folder / ".tests-of-mutant"
         listed.write_text("\n".join(tests))
@@ -75,9 +75,9 @@ class Copy:
 
 
 class Coverage:
-    """The tests of a module, fastest first, and the lines of the module that each test executes.
+    """For a module: its tests, fastest first, and the lines of the module that each test executes.
 
-    This record is stored and used again until the module or its tests change.
+    This record is stored, and is used until the module or its tests change.
     """
 
     def __init__(self, module: str, copy: Copy) -> None:
@@ -99,7 +99,7 @@ class Coverage:
         self._tree = ast.parse(code)
 
     def tests_of(self, line: int) -> list[str]:
-        """Return the tests that execute the statement on a line.
+        """Return the tests that execute the statement on this line.
 
         If the statement is executed at import, return all tests.
         """
@@ -108,7 +108,7 @@ class Coverage:
 
 
 def _header(tree: ast.Module, line: int) -> range:
-    """Return the lines of the statement to which a line belongs, without the statements nested in it.
+    """Return the lines of the statement that contains this line. Statements nested in it are left out.
 
     The range is empty if the line is not in a function.
     """
