@@ -26,7 +26,7 @@ class GaveUp(Exception):
 
 
 class Backend:
-    """Calls the service, from several threads if needed.
+    """Calls the service. Several threads can use it at the same time.
 
     `broken_rules` lists the responses that must never occur. `calls` has every call about a checkout.
     """
@@ -43,7 +43,7 @@ class Backend:
     def call(
         self, method: str, path: str, body: Json | None = None, *, key: bool = False
     ) -> requests.Response:
-        """Call `/api/<path>` until the response is final, and return this response. Raises GaveUp."""
+        """Call `/api/<path>` until the response is final. Return this response, or raise GaveUp."""
         headers = {"Authorization": self._authorization}
         if key:
             headers["Idempotency-Key"] = uuid4().hex
@@ -54,7 +54,8 @@ class Backend:
         began = first = time.monotonic()
         while began < end:
             answer = self._once(method, url, body, headers)
-            # A repeated answer of the same key shows a status of any moment since the key was first sent.
+            # An answer that is repeated under the same key can show the status at any moment since the key
+            # was first sent.
             asked_at = first if "Idempotency-Key" in headers else began
             self.calls.extend(histories.calls_of(method, url, asked_at, time.monotonic(), answer))
             if answer is not None and self._is_final(answer):
@@ -108,7 +109,7 @@ class Backend:
         self.call("GET", "merchant/v1/checkouts?limit=10")
 
     def pay(self, checkout_uuid: str, body: Json) -> str:
-        """Pay as the customer would, retry until the payment ends, and return the checkout's status."""
+        """Pay as the customer would. Retry until the payment ends, and return the checkout's status."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", body)
@@ -119,7 +120,7 @@ class Backend:
         raise GaveUp(f"payment of {checkout_uuid}")
 
     def pay_share(self, checkout_uuid: str) -> None:
-        """Pay a share as the mate would, and retry until the share is paid or cannot be paid."""
+        """Pay a share as the mate would. Retry until the share is paid or can no longer be paid."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay-share", {})

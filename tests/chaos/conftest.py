@@ -9,6 +9,6 @@ from tests.journeys.service import Service
 
 @pytest.fixture(scope="package")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Service]]:
-    """Yield the world that all tests of this package share."""
+    """Yield the world that all tests in this package share."""
     with world.running(tmp_path_factory.mktemp("world")) as parts:
         yield parts

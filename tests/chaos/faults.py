@@ -1,4 +1,4 @@
-"""The table of faults: what breaks, for how long, and a plot (see stories.py) in which the fault occurs."""
+"""The table of faults. Each entry says what breaks, for how long, and in which plot (see stories.py) it occurs."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ class Fault(NamedTuple):
     """A fault that a test causes.
 
     `strike` causes the fault. If the system cannot repair the damage automatically, `strike` also repairs it
-    before it returns. `plot` names a plot of stories.py in which the fault always occurs. A fault with
-    `is_apart` never runs at the same time as a fault without it.
+    before it returns. `plot` names a plot in stories.py in which the fault always occurs. A fault with
+    `is_apart` does not run at the same time as a fault without it.
     """
 
     strike: Callable[[World, Random], None]
@@ -70,7 +70,7 @@ def _crash_postgres(world: World, chance: Random) -> None:
 
 
 def _reach(point: str, effect: str = "kill") -> Callable[[World, Random], None]:
-    """Return a function that arms a fail point, and waits until a process has reached it."""
+    """Return a function that arms a fail point and waits until a process reaches it."""
 
     def strike(world: World, chance: Random) -> None:
         world.arm(point, effect)
@@ -84,8 +84,8 @@ def _reach(point: str, effect: str = "kill") -> Callable[[World, Random], None]:
 
 
 def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], None]:
-    """Return a function that makes the bank fail one to three calls of one of the verbs, chosen at random."""
-    # After two refused voids, the next retry would be later than the end of the run.
+    """Return a function that makes the bank fail one to three calls of a randomly chosen verb."""
+    # After two refused voids, the next retry would come after the end of the run.
     max_times = 1 if mode == "void_refused_once" else 3
 
     def strike(world: World, chance: Random) -> None:
@@ -95,9 +95,9 @@ def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], 
 
 
 def _asleep(point: str, mode: str = "") -> Callable[[World, Random], None]:
-    """Return a function that makes a process sleep at the fail point, for longer than its lease.
+    """Return a function that makes a process sleep at the fail point, for longer than the process's lease.
 
-    If `mode` is given, the function also sets this fault of the bank, so that a process reaches the point.
+    If `mode` is given, the function also causes this fault at the bank, so that a process reaches the point.
     """
 
     def strike(world: World, chance: Random) -> None:
@@ -140,8 +140,8 @@ MODES = (
     "notify_first",
 )
 
-# Fail points at which a process sleeps longer than its lease. The values are the bank's fault that leads a
-# process to the point ("" if none is needed), and a plot that reaches the point.
+# For each fail point at which a process sleeps longer than its lease: the bank's fault that makes a process
+# reach the point ("" if no fault is needed), and a plot that reaches the point.
 SLEEPS = {
     "before_call.authorize": ("", "captured"),
     "before_call.capture": ("", "shared"),
@@ -156,7 +156,7 @@ SLEEPS = {
     "after_look_up.void": ("pending", "cancelled"),
     "after_look_up.refund": ("", "refunded"),
 }
-# The bank's faults that can occur only in calls of some verbs.
+# The bank's faults that can occur only in calls of these verbs.
 MODES_OF_SOME = {
     "pending": ("capture", "void"),
     "pending_then_failed": ("capture",),
@@ -183,7 +183,7 @@ FAULTS: dict[str, Fault] = {
     **{f"asleep at {point}": Fault(_asleep(point, mode), plot) for point, (mode, plot) in SLEEPS.items()},
     **{f"bank: {mode}": Fault(_bank(mode, verbs), "refunded") for mode, verbs in MODES_OF_SOME.items()},
     **{f"bank: {mode}": Fault(_bank(mode), "refunded") for mode in MODES},
-    # A real bank remembers a key for a day. It never forgets a key while a process sleeps for seconds before
-    # its call, so this fault must not run together with the others.
+    # A real bank remembers a key for a day, so it cannot forget a key while a process sleeps for a few
+    # seconds before its call. Therefore this fault must not run together with the others.
     "bank: forgets_keys": Fault(_bank("forgets_keys", ("capture", "refund")), "refunded", is_apart=True),
 }

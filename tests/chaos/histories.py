@@ -1,9 +1,10 @@
-"""Histories of calls to the API, judged as linearizable registers: reads must be strongly consistent.
+"""Checks that histories of calls to the API are linearizable, because reads must be strongly consistent.
 
-A checkout is a register, and its value is the checkout's status. An answer that shows a status observed it at
-one moment between the start of the call and its end. A history is linearizable if such a moment can be chosen
-for each answer, so that the statuses in this order are a walk through `ALLOWED_MOVES`. Moves that only a call
-can cause need a call that has begun. The search is that of Wing and Gong, with a memory of the states visited.
+A checkout is treated as a register whose value is the checkout's status. If an answer shows a status, then
+the checkout had this status at some moment between the start and the end of the call. A history is
+linearizable if such a moment can be chosen for each answer so that the statuses, in the order of these
+moments, follow `ALLOWED_MOVES`. Some moves can be caused only by a call, so this call must have begun before
+the move. The search uses the algorithm of Wing and Gong, and remembers the states that it has visited.
 """
 
 import math
@@ -15,7 +16,7 @@ import requests
 
 from checkout.states import ALLOWED_MOVES, Status
 
-# The verb of the call without which a move never happens. The other moves happen by themselves.
+# For each of these moves, the verb of the call that causes it. All other moves can happen without a call.
 CAUSES = {
     (Status.CREATED, Status.AUTHORIZED): "pay",
     (Status.AUTHORIZED, Status.CAPTURED): "capture",
@@ -26,7 +27,7 @@ CAUSES = {
 class Call(NamedTuple):
     """A call about a checkout: its verb, when it began and ended in seconds, and the status that its answer shows.
 
-    A call without an answer never ends, because the service can still carry it out. `seen` is then "".
+    A call without an answer never ends, because the service can still carry it out. Its `seen` is "".
     """
 
     verb: str
@@ -41,7 +42,7 @@ class Call(NamedTuple):
 def calls_of(
     method: str, path: str, began: float, ended: float, answer: requests.Response | None
 ) -> Iterator[tuple[str, Call]]:
-    """Yield the checkouts that a call and its answer are about, each with the call."""
+    """Yield each checkout that a call and its answer are about, together with the call."""
     parts = path.partition("?")[0].split("/")
     subject = parts[parts.index("checkouts") + 1] if "checkouts" in parts[:-1] else ""
     verb = "read" if method == "GET" else parts[-1]
@@ -76,7 +77,7 @@ def find_inconsistencies(calls: Iterable[tuple[str, Call]]) -> list[str]:
 
 
 def judge(history: Sequence[Call]) -> str:
-    """Return "" if the history of one checkout is linearizable, else where the search for an order ends."""
+    """Return "" if the history of one checkout is linearizable, else a description of where the search ends."""
     answers = sorted((call for call in history if call.seen), key=lambda call: call.began)
     first = {
         verb: min((call.began for call in history if call.verb == verb), default=math.inf)
@@ -100,14 +101,17 @@ def judge(history: Sequence[Call]) -> str:
 
 
 def _next(answers: Sequence[Call], ordered: int) -> list[int]:
-    """Return the answers that can be next: those whose call began before every other one has ended."""
+    """Return the answers that can come next: those whose call began before any other remaining call ended."""
     left = [index for index in range(len(answers)) if not ordered >> index & 1]
     earliest_end = min(answers[index].ended for index in left)
     return [index for index in left if answers[index].began <= earliest_end]
 
 
 def _reachable(status: str, first: dict[str, float], until: float) -> set[str]:
-    """Return the statuses that a checkout can have reached by a time. `first` has the first start of each verb."""
+    """Return the statuses that a checkout can have reached by a time.
+
+    `first` maps each verb to the time at which the first call of this verb began.
+    """
     reached, queue = {str(status)}, [str(status)]
     while queue:
         origin = queue.pop()

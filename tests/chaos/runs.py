@@ -1,6 +1,6 @@
-"""Runs, each with one fault, one seed and its own merchant.
+"""Runs: each has one fault, one seed and its own merchant.
 
-Several runs take place at the same time, so that faults overlap.
+Several runs take place at the same time, so that their faults overlap.
 """
 
 import json
@@ -44,8 +44,10 @@ class NewMerchant(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a run: its violations, the seconds from the fault's end until all work was done, and the
-    number of answers whose order was judged.
+    """The result of a run.
+
+    `seconds` is the time from the end of the fault until all work was done. `answers` is the number of answers
+    whose order was checked.
     """
 
     run: Run
@@ -65,7 +67,7 @@ class Chaos:
         receiver.secrets = self._secrets
 
     def run_all(self, runs: Iterable[Run]) -> list[Result]:
-        """Carry out all runs, and return their results. All merchants are created before the first fault."""
+        """Carry out all runs and return their results. All merchants are created before the first fault."""
         planned = list(runs)
         merchants = iter(self._new_merchants(len(planned)))
         results: list[Result] = []
@@ -115,7 +117,7 @@ class Chaos:
         backend = Backend(self._service.base_url, merchant.credentials)
         asked = {"url": self._receiver.url, "event_types": ["*"]}
         answer = backend.call("POST", "merchant/v1/webhooks/subscription", asked).json()["data"]
-        if "signing_secret" not in answer:  # the response with the secret was lost when the web process died
+        if "signing_secret" not in answer:  # the web process died before it sent the response with the secret
             answer = backend.call(
                 "POST", "merchant/v1/webhooks/secret/rotate", {"revoke_previous": True}
             ).json()["data"]
@@ -123,7 +125,7 @@ class Chaos:
         return backend
 
     def _come_to_rest(self, merchant_uuid: str) -> list[str]:
-        """Wait up to RECOVERED_WITHIN seconds until all work is done. Return the work that is still open then."""
+        """Wait up to RECOVERED_WITHIN seconds until all work is done. Return the work that is still open after that."""
         end = time.monotonic() + RECOVERED_WITHIN
         left = ["everything"]
         while left and time.monotonic() < end:
@@ -138,7 +140,7 @@ class Chaos:
 
 @contextmanager
 def reading(stories: Sequence[Story]) -> Iterator[None]:
-    """Read the checkouts of the stories again and again until the block ends, from a further thread."""
+    """During the block, read the checkouts of the stories again and again in another thread."""
     is_over = threading.Event()
 
     def read_all() -> None:
@@ -166,7 +168,7 @@ def _tell(story: Story, plot: str) -> None:
 
 
 def table(results: list[Result]) -> str:
-    """Return a table of the runs, the violations, and the median and maximum recovery time of each fault."""
+    """Return a table of the runs, with the violations and the median and maximum recovery time of each fault."""
     lines = [f"{'fault':<42} {'runs':>5} {'violations':>10} {'p50 s':>7} {'max s':>7}"]
     order = [result.run.fault for result in results].index
     for fault in sorted({result.run.fault for result in results}, key=order):

@@ -1,4 +1,4 @@
-"""Plots: what a merchant and a customer do with one checkout. All successful responses must stay true."""
+"""Plots: the actions of a merchant and a customer on one checkout. All successful responses must stay true."""
 
 import threading
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Story:
         self.checkout_uuid = ""
 
     def tell(self, plot: str) -> None:
-        """Create the checkout, and make the calls of one of PLOTS."""
+        """Create the checkout, and make the calls of a plot from PLOTS."""
         self.checkout_uuid = self.backend.create()
         PLOTS[plot](self)
 
@@ -106,10 +106,10 @@ def _declined(story: Story) -> None:
 
 
 def _challenged(story: Story) -> None:
-    """Pay with a challenge, and capture.
+    """Pay with a card that needs a challenge, and capture.
 
-    If a fault breaks the call that answers the challenge, the challenge is open for ten minutes. Until then, the
-    helper `pay` returns 409, and the payer gives up.
+    If a fault breaks the call that answers the challenge, the challenge stays open for ten minutes. Until
+    then, the helper `pay` returns 409, and the payer gives up.
     """
     with suppress(GaveUp):
         story.pay(CHALLENGE)

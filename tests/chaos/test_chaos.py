@@ -19,7 +19,7 @@ ONLY = os.environ.get("FAULT", "")
 
 
 def break_everything(whole: tuple[World, Service], seeds: range, faults: Mapping[str, Fault]) -> None:
-    """Run these faults with every seed, print the table of results, and fail if there are violations."""
+    """Run these faults with every seed. Print the table of results, and fail if there are violations."""
     planned = [Run(fault, seed) for seed in seeds for fault in faults if ONLY in fault]
     with receivers.listening() as receiver:
         results = Chaos(faults, *whole, receiver).run_all(planned)

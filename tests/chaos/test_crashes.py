@@ -1,4 +1,4 @@
-"""Processes are killed at each fail point. Within fifteen seconds, the pumps finish the work that is left."""
+"""If a process is killed at a fail point, the pumps finish the remaining work within fifteen seconds."""
 
 import contextlib
 import time
@@ -37,7 +37,7 @@ HELD, TOLD = ["checkout.authorized"], ["checkout.authorized", "checkout.voided"]
 
 
 class Ending(NamedTuple):
-    """A checkout's status, the state and refunded amount of its charge at the bank, and its events."""
+    """The expected end: the checkout's status, its charge's state and refunded amount at the bank, and its events."""
 
     status: str
     charge: tuple[str, int]
@@ -71,7 +71,8 @@ def capture_under_a_key(merchant: Merchant, checkout_uuid: str) -> object:
     return requests.post(url, json={}, headers=headers, timeout=20)
 
 
-# For each fail point: the checkout's state before the crash, the call that kills a process, and the result.
+# For each fail point: the checkout's state before the crash, the call that kills a process, and the expected
+# end.
 CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Ending]] = {
     "before_call.authorize": ("created", pay, AUTHORIZED),
     "after_call.authorize": ("created", pay, AUTHORIZED),
@@ -98,7 +99,7 @@ CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Ending]] = {
 
 
 class Crash:
-    """The death of one process, and what then happens to the checkout that it was working on."""
+    """The death of one process, and the further history of the checkout that the process was working on."""
 
     def __init__(self, world: World, merchant: Merchant, point: str) -> None:
         self.point = self._aim = point
@@ -119,9 +120,9 @@ class Crash:
         self.died_at = time.time()
 
     def is_over(self) -> bool:
-        """Check whether the work has ended, and if it has, store the time of its end from the database.
+        """Return whether the work has ended. If it has, take the time of its end from the database and store it.
 
-        The work can have ended long before the check, because other crashes happen between two checks.
+        The work can have ended long before this check, because other crashes happen between two checks.
         """
         rows, checkout_uuid = self._world.rows, self.checkout_uuid
         keys = [row[0] for row in rows(KEYS, checkout_uuid)]
@@ -133,14 +134,14 @@ class Crash:
         return bool(self.ended_at)
 
 
-# The fail points that are tested together. If a crash kills a process (web or worker), another process can
-# still finish the work that the other crashes have left.
+# Groups of fail points that are tested together. Each crash kills one process, web or worker. The other
+# process can still finish the work that the other crashes have left.
 WEB = [point for point in CRASHES if not point.endswith((".void", ".refund"))]
 WORKER = [[point for point in CRASHES if point.endswith(kind)] for kind in (".void", ".refund")]
 
 
 def survive(whole: tuple[World, Service], points: list[str]) -> None:
-    """Kill a process at each of the points, and check that all work ends automatically and in time."""
+    """Kill a process at each fail point. Check that all work ends automatically and in time."""
     world, service = whole
     merchant = service.new_merchant()
     crashes = [Crash(world, merchant, point) for point in points]

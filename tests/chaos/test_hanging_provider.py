@@ -16,14 +16,14 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 MANY = 100
-# With more readers, the measured times would include the load of this test's own process.
+# If there were more readers, their load on this test's own process would affect the measured times.
 READERS = 2
 USUAL_SECONDS = 3.0
 HANGING_SECONDS = 8.0
 ANSWERED_WITHIN = 8.0  # rule capture.eight_seconds
 MARGIN = 2.0  # seconds, because the machine can be busy
 READ_P99 = 0.25
-# Maximum ratio of the duration of a read during the fault to its duration without the fault.
+# During the fault, a read must not take more than this many times as long as without the fault.
 FACTOR = 3
 RECOVERED_WITHIN = 60.0
 BUSY, UNKNOWN = (503, "service_unavailable"), (504, "outcome_unknown")
@@ -40,7 +40,7 @@ WHERE l.kind = 'capture' AND l.verdict = 'succeeded' AND c.payment = ANY(%s)
 
 @pytest.fixture
 def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
-    """Yield the running service. At the end, remove the bank's faults and prove the ledger."""
+    """Yield the running service. At the end, remove the bank's faults, and prove the ledger."""
     world, service = whole
     yield world, service
     world.end_faults("capture")
@@ -49,9 +49,9 @@ def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
 
 @contextmanager
 def reading(merchant: Merchant, checkout_uuid: str, *, at_least: float) -> Iterator[list[float]]:
-    """Read the checkout without a pause during the block, and for `at_least` seconds.
+    """During the block, and for at least `at_least` seconds, read the checkout without a pause.
 
-    Yields a list to which the duration of each read is added, in seconds.
+    Yield a list to which the duration of each read is added, in seconds.
     """
     seconds: list[float] = []
     is_over = threading.Event()
@@ -87,7 +87,7 @@ def capture(merchant: Merchant, checkout_uuid: str) -> requests.Response:
 
 
 def captured_in_the_end(merchant: Merchant, checkout_uuid: str) -> bool:
-    """Retry a capture while the response has a Retry-After. Return whether the last response is a 200."""
+    """Retry a capture as long as the response has a Retry-After. Return whether the last response is a 200."""
     end = time.monotonic() + RECOVERED_WITHIN
     while "Retry-After" in (answer := capture(merchant, checkout_uuid)).headers and time.monotonic() < end:
         time.sleep(int(answer.headers["Retry-After"]))

@@ -1,4 +1,4 @@
-"""The judge of histories finds every inconsistency, and the service's histories under faults have none."""
+"""The check of histories finds every inconsistency. Under faults, the service's histories have no inconsistency."""
 
 import itertools
 import math
@@ -67,7 +67,7 @@ def test_an_inconsistent_history_is_explained(history: list[Call], what: str) ->
 
 
 def judge_slowly(history: list[Call]) -> bool:
-    """Return whether any order of the answers explains the history, by trying all orders."""
+    """Try all orders of the answers, and return whether one of them explains the history."""
     answers = [call for call in history if call.seen]
     first = {
         verb: min((call.began for call in history if call.verb == verb), default=math.inf)
@@ -101,7 +101,7 @@ def test_the_judge_agrees_with_the_search_of_all_orders(history: list[Call]) -> 
 
 
 class Forgetful(Backend):
-    """A backend behind a cache: every third read of an address repeats the answer of the first one."""
+    """A backend behind a faulty cache: every third read of an address gets the answer to the first read."""
 
     def __init__(self, *given: Any) -> None:
         self._kept: dict[str, tuple[int, requests.Response]] = {}
@@ -115,7 +115,7 @@ class Forgetful(Backend):
         times, kept = self._kept.get(url, (0, None))
         answer = kept if kept is not None and times % 3 == 2 else super()._once(method, url, body, headers)
         if kept is not None or answer is not None:
-            self._kept[url] = times + 1, kept or answer  # type: ignore[assignment]  # one of them is there
+            self._kept[url] = times + 1, kept or answer  # type: ignore[assignment]  # one of them is not None
         return answer
 
 

@@ -1,4 +1,4 @@
-"""A slow bank, name server or SMS carrier delays only the calls that wait for it."""
+"""If a bank, name server or SMS carrier is slow, only the calls that wait for it are delayed."""
 
 import contextlib
 import socket
@@ -37,7 +37,7 @@ STILL_THERE = "SELECT count(*) FROM hosted_page_smsmessage WHERE phone IS NOT NU
 
 @pytest.fixture
 def peers(whole: tuple[World, Service]) -> Iterator[tuple[World, Merchant]]:
-    """Yield the running service and a new merchant. At the end, remove faults and prove the ledger."""
+    """Yield the running service and a new merchant. At the end, remove all faults, and prove the ledger."""
     world, service = whole
     polling.until(world.is_ready, within=60, what="the web")
     yield world, service.new_merchant()
@@ -47,7 +47,7 @@ def peers(whole: tuple[World, Service]) -> Iterator[tuple[World, Merchant]]:
 
 @pytest.fixture
 def silent_names(peers: tuple[World, Merchant]) -> Iterator[Merchant]:
-    """Yield a merchant while the web processes have a name server that never answers."""
+    """Yield a merchant. During the test, the web processes use a name server that never answers."""
     world, merchant = peers
     with contextlib.closing(socket.socket(type=socket.SOCK_DGRAM)) as server:
         server.bind(("127.0.0.1", 0))
@@ -60,7 +60,7 @@ def silent_names(peers: tuple[World, Merchant]) -> Iterator[Merchant]:
 
 
 def posted(merchant: Merchant, path: str, body: Json) -> Callable[[], requests.Response]:
-    """Return a function that posts the body on a separate connection."""
+    """Return a function that sends the body in a POST request on a separate connection."""
     url = f"{merchant.base_url}/api/{path}"
     return lambda: requests.post(url, json=body, headers=merchant.headers, timeout=60)
 
@@ -125,7 +125,7 @@ class TestAMerchantsSlowNames:
 
 @contextlib.contextmanager
 def silent_carrier(world: World, seconds: int) -> Iterator[None]:
-    """Let the SMS carrier take `seconds` to accept each message, until the block ends."""
+    """During the block, let the SMS carrier take `seconds` to accept each message."""
     is_over = threading.Event()
 
     def arm() -> None:
@@ -144,7 +144,7 @@ def silent_carrier(world: World, seconds: int) -> Iterator[None]:
 
 
 def ask_for_code(merchant: Merchant, number: int) -> requests.Response:
-    """Ask for an SMS code on the page of a new order, as a browser does."""
+    """Ask for an SMS code on the page of a new order, with the requests that a browser would send."""
     address = f"{merchant.base_url}/pay"
     order = {"id": merchant.create()}
     with requests.Session() as browser:

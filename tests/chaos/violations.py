@@ -1,4 +1,4 @@
-"""The conditions that must hold at the end of a run. Each condition that does not hold is a violation."""
+"""The conditions that must hold at the end of a run. A condition that does not hold is a violation."""
 
 from collections import Counter
 from typing import Any
@@ -8,9 +8,9 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# Two kinds of operation are allowed to be open at the end of a run. One is a refund under whose key the provider has
-# stored a server error. The other is an authorization that never arrived. The provider could still carry them
-# out. The service looks them up for a day or two and gives them no new key, so that they cannot happen twice.
+# Two kinds of operations are allowed to be open at the end of a run: refunds under whose key the provider has
+# stored a server error, and authorizations that never arrived. The provider could still carry them out. The
+# service therefore looks them up for a day or two without a new key, so that they cannot happen twice.
 RESTLESS = """
 WITH open AS (
   SELECT o.kind, o.state, o.reason, o.attempts, o.next_attempt_at, p.checkout_uuid, (
@@ -42,8 +42,8 @@ SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
 # BOOKS returns the net amounts that the cards of an order have paid, according to our own books. IN_DOUBT
-# returns the amounts of refunds that are looked up for a day, which might have reached the cards or can still
-# do so.
+# returns the amounts of refunds that are looked up for a day: they might already have reached the cards, or
+# might still reach them.
 BOOKS = """
 SELECT m.checkout_uuid::text, sum(m.amount)::bigint
 FROM payments_movement m JOIN payments_payment p ON p.id = m.payment_id WHERE p.merchant_id = %s
@@ -61,7 +61,7 @@ PAID = ("captured", "refunding", "refunded")
 
 
 def unfinished_work(world: World, merchant_uuid: str) -> list[str]:
-    """Describe a merchant's operations, checkouts and deliveries that have not ended yet."""
+    """Describe the operations, checkouts and deliveries of a merchant that have not ended yet."""
     return [row[0] for row in world.rows(RESTLESS, world.broken_keys(), *[merchant_uuid] * 3)]
 
 
@@ -97,7 +97,7 @@ def _promises(stories: list[Story]) -> list[str]:
 
 
 def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[str]:
-    """Check that the bank's charges and refunds fit our books, and that the bank holds no money."""
+    """Check that the bank's charges and refunds agree with our books, and that the bank holds no money."""
     owner = {str(payment): checkout for payment, checkout in world.rows(PAYMENTS, merchant_uuid)}
     borne: Counter[str] = Counter()
     in_doubt = dict(world.rows(IN_DOUBT, merchant_uuid, world.broken_keys()))
@@ -123,9 +123,10 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
 
 
 def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:
-    """Check that each event exists once, and that a delivered event arrived with the same bytes every time.
+    """Check that each event exists once, and that all POSTs of a delivered event contain the same bytes.
 
-    A delivery can be unfinished: if a worker died during an attempt, the next attempt is a minute later.
+    A delivery can be unfinished, because the next attempt is a minute later if a worker died during an
+    attempt.
     """
     events = world.rows(EVENTS, merchant_uuid)
     counted = Counter((checkout_uuid, kind) for checkout_uuid, kind, _, _ in events)

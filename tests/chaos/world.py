@@ -1,6 +1,6 @@
 """The whole service as processes that tests can break one by one: web, two workers, beat and bank.
 
-The bank is a separate process with its own database. A supervisor starts each process that has died again.
+The bank is a separate process with its own database. If a process dies, a supervisor starts it again.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from tests.journeys.service import Service
 
 LOOK_SECONDS = 0.1
 BACK_WITHIN = 60.0
-# The machine itself does not crash, so fsync is off. Commits must survive a crash of PostgreSQL, however.
+# The machine itself does not crash, so fsync is off. However, commits must survive a crash of PostgreSQL.
 COMMIT_FIRST = """
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = on', current_database()); END $$
 """
@@ -49,7 +49,7 @@ class Charge(NamedTuple):
 class World(Deployment):
     """A deployment with two workers and a supervisor.
 
-    `books` are the database engines of the sandbox bank, if the world has this bank.
+    `books` has the database engines of the sandbox bank, if the world has this bank.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class World(Deployment):
         if books is not None:
             self.parts["bank"] = _bank(variables, books)
         self.alone = threading.Lock()  # held during a fault that must not overlap with another such fault
-        # This thread starts Redis, because Redis ends together with the thread that has started it.
+        # This thread starts Redis, because Redis ends when the thread that started it ends.
         self._keeper = ThreadPoolExecutor(1)
         self._is_over = threading.Event()
         self._changing = threading.Lock()
@@ -86,7 +86,7 @@ class World(Deployment):
             self._supervisor.start()
 
     def kill(self, part: str) -> None:
-        """Kill a part in the middle of its work. The supervisor starts it again."""
+        """Kill a part while it is working. The supervisor starts it again."""
         with self._changing:
             if part in self._running:
                 super().kill(part)
@@ -103,7 +103,7 @@ class World(Deployment):
             os.killpg(self._running[part].pid, number)
 
     def keep_dead(self, part: str) -> None:
-        """Kill a part, and keep the supervisor from starting it until `release_part`."""
+        """Kill a part. Keep the supervisor from starting it again until `release_part`."""
         self._stopped.add(part)
         self.kill(part)
 
@@ -126,19 +126,19 @@ class World(Deployment):
         self._is_redis_whole = True
 
     def crash_postgres(self) -> None:
-        """Kill one process of PostgreSQL, so that the server ends all others and recovers from its log."""
+        """Kill one PostgreSQL process, so that the server ends all others and recovers from its log."""
         with psycopg.connect(self.engines.database_url) as connection:
             os.kill(connection.info.backend_pid, signal.SIGKILL)
 
     def arm(self, point: str, effect: str) -> None:
-        """Set what happens to the next process that reaches the fail point: kill, raise, or sleep 3."""
+        """Choose what happens to the next process that reaches the fail point: kill, raise, or sleep 3."""
         assert point.partition(".")[0] in failpoint.POINTS
         fresh = self._points / f".{point}.new"
         fresh.write_text(effect)
         fresh.rename(self._points / point)
 
     def is_armed(self, point: str) -> bool:
-        """Return whether the fail point is still set, because no process has reached it."""
+        """Return whether the fail point is still set, because no process has reached it yet."""
         return (self._points / point).exists()
 
     def disarm(self, point: str) -> bool:
@@ -149,13 +149,13 @@ class World(Deployment):
         return False
 
     def restart(self, part: str, **more: str) -> None:
-        """Restart a part with additional variables. Variables of an earlier restart are dropped."""
+        """Restart a part with additional variables. Variables from an earlier restart are dropped."""
         self.keep_dead(part)
         self.parts[part] = Part(self.parts[part].command, self.variables | more)
         self.release_part(part)
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, for facts that no API returns. Retry while PostgreSQL is down."""
+        """Run a statement and return its rows, for facts that no API returns. Retry while PostgreSQL is down."""
         url = (self.books if of_bank and self.books else self.engines).database_url
         end = time.monotonic() + BACK_WITHIN
         while True:
@@ -169,7 +169,7 @@ class World(Deployment):
                 time.sleep(LOOK_SECONDS)
 
     def _connection_to(self, url: str) -> "psycopg.Connection[tuple[Any, ...]]":
-        """Return this thread's connection, which is reused: each connection costs PostgreSQL a process."""
+        """Return this thread's connection. It is reused, because PostgreSQL needs a process for each connection."""
         opened: dict[str, psycopg.Connection[tuple[Any, ...]]] = self._connections.__dict__.setdefault(
             "of_thread", {}
         )
@@ -186,7 +186,7 @@ class World(Deployment):
         return [row[0] for row in self.rows("SELECT key::text FROM bank_brokenkey", of_bank=True)]
 
     def set_fault(self, verb: str, mode: str, times: int) -> None:
-        """Let the bank's next `times` calls of the verb fail."""
+        """Make the bank fail the next `times` calls of the verb."""
         statement = "INSERT INTO bank_fault (id, verb, mode, times) VALUES (gen_random_uuid(), %s, %s, %s)"
         self.rows(statement, verb, mode, times, of_bank=True)
 
@@ -209,7 +209,7 @@ def _bank(variables: Mapping[str, str], books: engines.Engines) -> Part:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[World, Service]]:
-    """Run the world, and the helper process that runs commands in it, until the block ends."""
+    """For the duration of the block, run the world, and the helper process that runs commands in it."""
     template.copy_to(folder)
     template.copy_to(folder / "bank")
     port, bank_port = service.free_ports()

@@ -1,4 +1,4 @@
-"""Repairs `time.sleep` under faketime, which breaks a Python process's sleeps on the monotonic clock."""
+"""Repairs `time.sleep` under faketime: without this, a Python process cannot sleep on the monotonic clock."""
 
 import select
 import time

@@ -10,7 +10,7 @@ _Resolver = aiodns.DNSResolver
 
 
 class SilentResolver(_Resolver):
-    """A resolver that queries only this name server, and waits up to a minute for it."""
+    """A resolver that queries only this name server, and waits for an answer for up to a minute."""
 
     def __init__(self, **options: Any) -> None:
         servers = {"nameservers": [HOST], "udp_port": int(PORT), "tcp_port": int(PORT)}

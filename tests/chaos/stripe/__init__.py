@@ -1,1 +1,1 @@
-"""The chaos tests with the double of Stripe as the provider: its processes' settings, its payers, its faults."""
+"""Chaos tests with a simulated Stripe as the provider: settings of the processes, payers, and faults."""

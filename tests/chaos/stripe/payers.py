@@ -1,6 +1,6 @@
 """Makes the sandbox's helper API work in a process whose provider is Stripe.
 
-The payers' cards and their answers to 3-D Secure are sent to the peer, which is the double of Stripe's API.
+The payers' cards and their 3-D Secure answers are sent to the peer, which simulates Stripe's API.
 """
 
 import urllib.request
@@ -24,9 +24,9 @@ CARDS = {
 
 
 def connect(address: str) -> None:
-    """Make this process's helper API pay at the peer.
+    """Let payers pay at the peer when a test uses this process's helper API.
 
-    After a 3-D Secure challenge, payers are redirected to an address that does not exist.
+    After a 3-D Secure challenge, a payer is redirected to an address that does not exist.
     """
     client.call_bank = partial(_ask, Remote(address))
     paying.CardUse = partial(CardUse, return_url="https://pay.example/back")  # type: ignore[attr-defined,assignment]
@@ -48,11 +48,11 @@ def _answer(peer: Remote, key: UUID, is_confirmed: bool) -> None:
 
 
 def _advance(peer: Remote, payments: list[UUID], seconds: int) -> None:
-    """Do nothing, because the peer settles refunds immediately."""
+    """Return immediately, because the peer has already settled its refunds."""
 
 
 def _tell(peer: Remote, payments: list[UUID]) -> list[Notification]:
-    """Return no notifications, because the peer sends them itself."""
+    """Return no notifications, because the peer sends its own."""
     return []
 
 
@@ -65,7 +65,7 @@ _DOES: dict[str, Callable[..., Any]] = {
 
 
 class _NoRedirect(urllib.request.HTTPErrorProcessor):
-    """Returns redirects as responses and does not follow them, because the shop's page does not exist."""
+    """Returns a redirect as a response instead of following it, because the shop's page does not exist."""
 
     def http_response(self, request: Any, response: Any) -> Any:
         return response

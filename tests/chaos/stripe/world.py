@@ -1,4 +1,4 @@
-"""The service as processes, with the double of Stripe's API as its provider and as the source of faults."""
+"""The service in separate processes, with a simulated Stripe API that is the provider and causes the faults."""
 
 import contextlib
 import threading
@@ -17,11 +17,12 @@ from tests.payments.stripe_peer import remote
 from tests.payments.stripe_peer.remote import Remote
 
 SECONDS_BETWEEN_MESSAGES = 0.3
-# Look-ups have fewer paths than in the conformance tests, so that no fault affects the lists that tests read.
+# The paths of a look-up are fewer than in the conformance tests, so that no fault affects the lists that
+# tests read.
 PATHS = EVERY | {"look_up": ("GET", "/v1/payment_intents/[^/]+|/v1/refunds.*")}
 HANGS, SLOW = 12.0, 9.0  # seconds; both are longer than any call's timeout
 STATES = {"requires_capture": "held", "requires_action": "challenged", "succeeded": "captured"}
-# For each verb, a plot (see stories.py) that always calls the verb, so that the verb's faults always occur.
+# For each verb, a plot (see stories.py) that always calls it, so that the verb's faults always occur.
 PLOTS = {
     "register": "captured",
     "authorize": "captured",
@@ -45,14 +46,14 @@ MODES = (
 
 
 class StripeWorld(World):
-    """A deployment with two workers and a supervisor. Its provider is the double of Stripe's API."""
+    """A deployment with two workers and a supervisor. Its provider is a simulation of Stripe's API."""
 
     def __init__(self, folder: Path, own: engines.Engines, variables: dict[str, str], peer: Remote) -> None:
         super().__init__(folder, own, variables)
         self.peer = peer
 
     def charges(self, merchant_uuid: str) -> list[Charge]:
-        """Return Stripe's records of a merchant's payments. Stripe never captures an intent a second time.
+        """Return Stripe's records of a merchant's payments. Stripe does not capture an intent more than once.
 
         If the peer is busy and drops the connection, the library retries the request.
         """
@@ -101,7 +102,7 @@ FAULTS = {
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
-    """Run the world, and the helper process that runs commands in it, until the block ends."""
+    """For the duration of the block, run the world, and the helper process that runs commands in it."""
     template.copy_to(folder)
     port, shop_port = service.free_ports()
     points = folder / "points"
@@ -135,7 +136,7 @@ def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
 
 
 def _deliver(peer: Remote, is_over: threading.Event) -> None:
-    """Let the peer send its webhook messages regularly, until the run is over."""
+    """Until the run is over, make the peer send its webhook messages at regular intervals."""
     while not is_over.wait(SECONDS_BETWEEN_MESSAGES):
         with contextlib.suppress(OSError):
             peer.switch("deliver")

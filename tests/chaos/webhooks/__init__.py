@@ -1,1 +1,1 @@
-"""The chaos tests of webhooks: a load of events, endpoints that misbehave, and several workers."""
+"""Chaos tests of webhooks: a load of events, endpoints that misbehave, and several workers."""

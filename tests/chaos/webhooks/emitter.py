@@ -1,7 +1,7 @@
 """Creates merchants and events with the service's code, in a separate process that reads lines of JSON.
 
-`python -m tests.chaos.webhooks.emitter` runs in the environment of a running service. Creating the events over HTTP
-would need more CPU time than delivering them.
+`python -m tests.chaos.webhooks.emitter` runs in the environment of a running service. Creating the events over
+HTTP would take more CPU time than delivering them.
 """
 
 import json
@@ -32,10 +32,10 @@ def subscribe(url: str) -> dict[str, str]:
 
 
 def emit(merchants: list[str], event_types: list[str], count: int, every: float) -> list[str]:
-    """Emit `count` events, `every` seconds apart, and return their ids.
+    """Emit `count` events with a pause of `every` seconds, and return their ids.
 
-    The merchants and the types take turns. Each event has its own transaction. If it fails, it is retried, as
-    a merchant's backend would do.
+    The merchants and the types take turns. Each event has its own transaction. If the transaction fails, it
+    is retried, as a merchant's backend would do.
     """
     began = time.monotonic()
     emitted = []

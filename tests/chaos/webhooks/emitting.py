@@ -1,4 +1,4 @@
-"""Runs the emitter's process for a test. The emitter works while the test continues."""
+"""Runs the emitter's process for a test. The test continues while the emitter works."""
 
 import contextlib
 import json
@@ -28,6 +28,6 @@ class Emitter:
 
 @contextlib.contextmanager
 def emitting(variables: Mapping[str, str]) -> Iterator[Emitter]:
-    """Run an emitter with these environment variables until the block ends."""
+    """Run an emitter with these environment variables for the duration of the block."""
     with clerk(variables, module="tests.chaos.webhooks.emitter") as process, ThreadPoolExecutor(1) as pool:
         yield Emitter(process, pool)

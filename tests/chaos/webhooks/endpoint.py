@@ -1,4 +1,4 @@
-"""A merchant's webhook endpoint on asyncio, in a thread of the test. It stores every POST."""
+"""A merchant's webhook endpoint, which runs on asyncio in a thread of the test. It stores every POST."""
 
 import asyncio
 import threading
@@ -13,21 +13,21 @@ from webhooks import signing
 
 @dataclass(frozen=True)
 class Post:
-    """One POST as it arrived."""
+    """A POST that has arrived."""
 
     event_id: str
     event_type: str
     attempt: int
-    signed_at: int  # the Unix time that the sender has signed
+    signed_at: int  # the Unix time in the signed headers
     arrived_at: float
     body: bytes
 
 
 @dataclass
 class Endpoint:
-    """An endpoint that verifies each POST, waits, and responds with the status that `status` returns.
+    """An endpoint that verifies each POST, waits, and then responds with the status that `status` returns.
 
-    It waits for `seconds`, and then for as long as `holds` returns true.
+    It waits for `seconds`, and after that for as long as `holds` returns true.
     """
 
     url: str = ""
@@ -48,7 +48,7 @@ class Endpoint:
         self.holds = lambda post: False
 
     def seen(self) -> list[tuple[str, int]]:
-        """Return the event id and the attempt number of each POST so far."""
+        """Return the event id and attempt number of each POST that has arrived so far."""
         return [(post.event_id, post.attempt) for post in list(self.posts)]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -69,8 +69,8 @@ class Endpoint:
         try:
             await self._wait(post, reader)
         finally:
-            # A sender that has the response can send its next request immediately, so this request must no
-            # longer be counted by then.
+            # Stop counting this request before the response is sent, because the sender can send its next
+            # request as soon as it has the response.
             self.at_once -= 1
         writer.write(f"HTTP/1.1 {self.status(post)} As told\r\nContent-Length: 0\r\n\r\n".encode())
         await writer.drain()
@@ -93,8 +93,9 @@ class Endpoint:
         return post
 
     async def _wait(self, post: Post, reader: asyncio.StreamReader) -> None:
-        """Wait until the response is due. Raises IncompleteReadError if the sender disconnects earlier."""
-        # The sender sends no bytes before the response, so this read ends only if the sender disconnects.
+        """Wait until the response is due. Raise IncompleteReadError if the sender disconnects earlier."""
+        # The sender sends no bytes before the response, so this read ends early only if the sender
+        # disconnects.
         gone = asyncio.ensure_future(reader.readexactly(1))
         try:
             await asyncio.wait([gone], timeout=self.seconds)
@@ -109,7 +110,7 @@ class Endpoint:
 
 @contextmanager
 def listening(count: int = 1) -> Iterator[list[Endpoint]]:
-    """Run `count` endpoints on 127.0.0.1 until the block ends."""
+    """Run `count` endpoints on 127.0.0.1 for the duration of the block."""
     endpoints = [Endpoint() for _ in range(count)]
     are_up = threading.Event()
     loop, is_over = asyncio.new_event_loop(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""A fleet: only workers and beats, with a PostgreSQL server that can be stopped abruptly.
+"""A fleet: only workers and beats, and a PostgreSQL server that can be stopped without a clean shutdown.
 
 A test starts and breaks each process separately.
 """
@@ -21,13 +21,13 @@ from tests.journeys.deployment import Part
 from tests.journeys.service import ROOT
 
 START_SECONDS = 60
-END_SECONDS = 20  # the time in which a worker must finish its requests and end
-# Environment variables of a process whose time of day is wrong. Its monotonic clock is correct.
+END_SECONDS = 20  # a worker must finish its requests and end within this time
+# These environment variables give a process a wrong time of day, but a correct monotonic clock.
 WRONG_CLOCK = {"DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": f"{ROOT / 'tests' / 'chaos' / 'clock_off'}:{ROOT}"}
 
 
 class Fleet(World):
-    """A world whose parts a test starts one by one. It has no web and no bank, and no supervisor."""
+    """A world whose parts a test starts one by one. It has no web, no bank and no supervisor."""
 
     def __init__(
         self, folder: Path, own: engines.Engines, variables: Mapping[str, str], postgres: servers.Server
@@ -42,7 +42,7 @@ class Fleet(World):
         self._worker = worker
 
     def fill(self) -> None:
-        """Prepare the database without merchants, because the tests create them."""
+        """Prepare the database. It has no merchants, because the tests create them."""
         self.rows(COMMIT_FIRST)
 
     def make_whole(self) -> None:
@@ -63,9 +63,9 @@ class Fleet(World):
             self._is_redis_whole = True
 
     def start_workers(self, *names: str, clock: str = "") -> None:
-        """Start workers with these names, and return when they are ready.
+        """Start workers with these names. Return when they are ready.
 
-        `clock` is the error of their clocks, such as +30s.
+        `clock` is the error of the workers' clocks, such as +30s.
         """
         wrong = ("faketime", "-f", clock) if clock else ()
         changed = WRONG_CLOCK if clock else {}
@@ -85,7 +85,7 @@ class Fleet(World):
         return (datetime.fromisoformat(latest) - datetime.now(UTC)).total_seconds()
 
     def retire(self, name: str) -> int:
-        """Ask a worker to end, as a deployment does, and return its exit code."""
+        """Ask a worker to end, as a deployment would. Return its exit code."""
         process = self._running.pop(name)
         process.terminate()
         return process.wait(END_SECONDS)
@@ -96,7 +96,7 @@ class Fleet(World):
             self.kill(name)
 
     def stop_postgres(self) -> None:
-        """Stop PostgreSQL abruptly, without a clean shutdown, as if its machine had crashed."""
+        """Stop PostgreSQL without a clean shutdown, as if its machine had crashed."""
         pid_file = self._folder / "engine" / "postgres" / "postmaster.pid"
         os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGQUIT)
         self._postgres.stop()
@@ -119,7 +119,7 @@ def _postgres(folder: Path) -> Iterator[tuple[servers.Server, str]]:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Fleet]:
-    """Run a fleet without workers until the block ends."""
+    """Run a fleet without workers for the duration of the block."""
     template.copy_to(folder / "engine")
     port, shop_port = service.free_ports()
     points = folder / "points"

@@ -1,6 +1,6 @@
-"""Pauses a worker after it has received responses to its deliveries, and before it records them.
+"""Pauses a worker after it has received the responses to its deliveries but before it records them.
 
-When the worker continues, other workers have leased its deliveries, so its results come too late.
+When the worker continues, its results come too late, because other workers have leased its deliveries.
 """
 
 import time
@@ -14,9 +14,9 @@ A_WHILE = 0.7  # seconds; long enough for a worker to record a result
 
 
 def stop_before_it_records(world: World, load: Load, worker: str) -> None:
-    """Pause the worker when it has received one response, and then send the responses to its other requests.
+    """Pause the worker once it has received one response. Then send the responses to its other requests.
 
-    All requests that the endpoints hold must be from this worker.
+    All requests that are open at the endpoints must come from this worker.
     """
     endpoint = load.endpoints[0]
     first = endpoint.posts[0]
@@ -31,7 +31,7 @@ def stop_before_it_records(world: World, load: Load, worker: str) -> None:
 
 
 def continue_in_vain(world: World, load: Load, worker: str) -> None:
-    """Resume the worker while other workers' attempts are in flight. Check that no late result is kept."""
+    """Resume the worker while other workers' attempts are in flight. Check that no late result is stored."""
     ids = [load.delivery_of(post.event_id) for post in load.endpoints[0].posts[:2]]
     before = load.attempts(), load.deliveries()
     for delivery_id in ids:

@@ -1,4 +1,4 @@
-"""A load of many events to endpoints that store every POST, and the conditions that must hold at the end."""
+"""Many events for endpoints that store every POST, and the conditions that must hold at the end."""
 
 import contextlib
 from collections import Counter, defaultdict
@@ -17,8 +17,8 @@ from webhooks import retries
 
 AUTHORIZED, VOIDED = "checkout.authorized", "checkout.voided"
 BOTH = (AUTHORIZED, VOIDED)
-CAP, CAP_URGENT = 10, 20  # maximum requests in flight at an endpoint (rule delivery.fair)
-# Maximum seconds from the time in a signature to the arrival of its POST, measured with a correct clock.
+CAP, CAP_URGENT = 10, 20  # limits on the requests in flight at one endpoint (rule delivery.fair)
+# Maximum number of seconds between the time in a signature and the arrival of the POST, by a correct clock.
 SIGNED_WITHIN = 10.0
 DELIVERIES = """
 SELECT event_id::text, status, attempt_count FROM webhooks_delivery WHERE merchant_id = ANY(%s::uuid[])
@@ -45,11 +45,11 @@ UPDATE webhooks_delivery SET next_attempt_at = clock_timestamp()
 WHERE status = 'pending' AND lease_token IS NULL AND merchant_id = ANY(%s::uuid[])
 """
 Rows = Callable[..., list[tuple[Any, ...]]]
-Sent = tuple[str, int]  # an event's id and the attempt's number
+Sent = tuple[str, int]  # an event's id and an attempt number
 
 
 class Load:
-    """Merchants with one endpoint each, and the events that are sent to them."""
+    """Merchants with one endpoint each, and the events that the service sends to these endpoints."""
 
     def __init__(self, emitter: Emitter, endpoints: Sequence[Endpoint], rows: Rows) -> None:
         self.endpoints = endpoints
@@ -63,7 +63,7 @@ class Load:
             self._merchants.append(made["merchant_uuid"])
 
     def emit(self, count: int, *event_types: str, every: float = 0.0) -> "Future[list[str]]":
-        """Start to emit `count` events to the endpoints in turn, `every` seconds apart or without pauses."""
+        """Start to emit `count` events to the endpoints in turn, with a pause of `every` seconds or without pauses."""
         if AUTHORIZED in event_types:
             self._cap = CAP_URGENT
         emitted = self._emitter.ask(
@@ -77,7 +77,7 @@ class Load:
         return emitted
 
     def held(self, count: int, *, within: float = 10) -> None:
-        """Wait until `count` requests in total are open at the endpoints."""
+        """Wait until the endpoints together have `count` open requests."""
         polling.until(
             lambda: sum(one.at_once for one in self.endpoints) >= count,
             within=within,
@@ -97,16 +97,16 @@ class Load:
         self._rows(ADVANCE, self._merchants)
 
     def deliveries(self) -> dict[str, tuple[str, int]]:
-        """Return the status and the number of attempts of each event's delivery."""
+        """For the delivery of each event, return the status and the number of attempts."""
         found = self._rows(DELIVERIES, self._merchants)
         return {event_id: (status, attempts) for event_id, status, attempts in found}
 
     def attempts(self) -> dict[Sent, tuple[bool, int, str]]:
-        """Return the log of attempts: whether each has ended, its HTTP status or 0, and its error."""
+        """For each attempt in the log, return whether it has ended, its HTTP status or 0, and its error."""
         return {(row[0], row[1]): (row[2], row[3], row[4]) for row in self._rows(ATTEMPTS, self._merchants)}
 
     def lost(self) -> set[Sent]:
-        """Return the attempts that were closed as `worker_lost`, without a result from their worker."""
+        """Return the attempts that were closed as `worker_lost` because their worker recorded no result."""
         return {sent for sent, (_, _, error) in self.attempts().items() if error == "worker_lost"}
 
     def posts(self) -> list[Sent]:
@@ -125,7 +125,7 @@ class Load:
     def ended(self, *, within: float, advanced: bool = False) -> None:
         """Wait until all events are emitted and every delivery has ended.
 
-        If `advanced` is true, make pending attempts due during the wait.
+        If `advanced` is true, make pending attempts due while waiting.
         """
         for emitted in self._emitted:
             emitted.result(within)
@@ -140,9 +140,9 @@ class Load:
         polling.until(has_ended, within=within, what="the end of every delivery")
 
     def lateness(self) -> float:
-        """Return the largest delay of an attempt after the time when it was due, in seconds.
+        """Return the longest time, in seconds, from the moment when an attempt was due to its start.
 
-        Raises AssertionError if an attempt was early.
+        Raise AssertionError if an attempt started before it was due.
         """
         ended: dict[str, retries.AttemptedDelivery] = {}
         latest = 0.0
@@ -175,11 +175,11 @@ class Load:
         return str(self._rows("SELECT id FROM webhooks_delivery WHERE event_id = %s", event_id)[0][0])
 
     def lost_after(self) -> list[float]:
-        """Return the number of seconds from the start of each lost attempt to its end, in ascending order."""
+        """For each lost attempt, return the seconds from its start to its end, in ascending order."""
         return [float(row[0]) for row in self._rows(LOST_AFTER, self._merchants)]
 
     def violations(self) -> list[str]:
-        """Return a description of each violation. Lost attempts are allowed, even if they never arrived."""
+        """Return a description of each violation. Lost attempts are not violations, even if they never arrived."""
         return sorted([*self._lost_events(), *self._log(), *self._posts(), *self._receivers()])
 
     def _lost_events(self) -> Iterator[str]:
@@ -190,7 +190,10 @@ class Load:
                 yield f"{event_id}: is {status}"
 
     def _log(self) -> Iterator[str]:
-        """Yield violations: attempts must be numbered from 1 and ended, and only the last one may succeed."""
+        """Yield violations of the rules for attempts.
+
+        Attempts are numbered from 1 and have ended, and only the last attempt can succeed.
+        """
         numbers = defaultdict(list)
         for (event_id, number), (has_ended, _, _) in self.attempts().items():
             numbers[event_id].append(number)
@@ -206,7 +209,10 @@ class Load:
                 yield f"{event_id}: attempt {number} of {len(numbers[event_id])} ended {http_status} {error}"
 
     def _posts(self) -> Iterator[str]:
-        """Yield violations: each POST must be one attempt in the log. Only lost attempts may have no POST."""
+        """Yield violations of the rules for POSTs.
+
+        Each POST belongs to one attempt in the log. Only lost attempts can be without a POST.
+        """
         attempts, counted = self.attempts(), Counter(self.posts())
         for (event_id, number), times in counted.items():
             if times > 1 or (event_id, number) not in attempts:
@@ -231,6 +237,6 @@ class Load:
 
 @contextlib.contextmanager
 def loading(emitter: Emitter, rows: Rows, *, endpoints: int) -> Iterator[Load]:
-    """Run new endpoints until the block ends, and yield a load that uses them."""
+    """Run new endpoints for the duration of the block, and yield a load that uses them."""
     with endpoint.listening(endpoints) as listening:
         yield Load(emitter, listening, rows)

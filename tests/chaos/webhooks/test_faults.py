@@ -1,4 +1,4 @@
-"""Faults during deliveries. To save time, the tests end leases early."""
+"""Faults during deliveries. The tests end leases early to save time."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def emitter(whole: tuple[World, Service]) -> Iterator[Emitter]:
 
 @pytest.fixture
 def world(whole: tuple[World, Service]) -> Iterator[World]:
-    """Yield the running service. At the end, resume all paused workers."""
+    """Yield the running service. At the end, resume all workers that are still paused."""
     yield whole[0]
     for worker in WORKERS:
         whole[0].thaw(worker)
@@ -34,14 +34,14 @@ def world(whole: tuple[World, Service]) -> Iterator[World]:
 
 @pytest.fixture
 def load(world: World, emitter: Emitter) -> Iterator[Load]:
-    """Yield a load with one endpoint. At the end, check that the endpoint has received all events."""
+    """Yield a load with one endpoint. At the end, check that all events have arrived there."""
     with loads.loading(emitter, world.rows, endpoints=1) as load:
         yield load
         assert load.violations() == []
 
 
 def held_by_worker(world: World, load: Load, count: int) -> None:
-    """Emit `count` events. Fill the endpoint with one worker's requests while the other worker is paused."""
+    """Emit `count` events. Fill the endpoint with requests of one worker while the other worker is paused."""
     world.freeze("second worker")
     load.endpoints[0].hold()
     load.emit(count, AUTHORIZED).result()
@@ -56,7 +56,7 @@ class TestValkeyFlushed:
         for worker in WORKERS:
             world.freeze(worker)
         load.emit(40, *BOTH).result()
-        # This also deletes the wake-up messages, which the paused workers have not received.
+        # This also deletes the wake-up messages that the paused workers have not received yet.
         world.flush_redis()
         for worker in WORKERS:
             world.thaw(worker)

@@ -1,4 +1,4 @@
-"""Faults during deliveries in real time: leases last 30 seconds, and for a minute there is no beat."""
+"""Faults during deliveries in real time: leases last 30 seconds, and the beat is missing for a minute."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from tests.journeys import polling
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 AT_ONCE = CAP_URGENT
-PROMPT = 3.0  # during any fault, an attempt starts at most this many seconds after it is due
+PROMPT = 3.0  # even during a fault, an attempt starts at most this many seconds after it is due
 ENDS_WITHIN = 30.0
 LEASE_SECONDS = 30
 LEASE_OVER = (LEASE_SECONDS, LEASE_SECONDS + PROMPT)
@@ -44,7 +44,7 @@ def fleet(_fleet: tuple[Fleet, Emitter]) -> Fleet:
 def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[int], Load]]:
     """Yield a function that creates a load with the given number of endpoints.
 
-    At the end, fail if events were lost or the log of attempts is wrong (see `Load.violations`).
+    At the end, fail if events were lost, or if the log of attempts is wrong (see `Load.violations`).
     """
     with ExitStack() as stack:
         made: list[Load] = []
@@ -58,7 +58,7 @@ def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[
 
 
 def refuse_some(load: Load) -> None:
-    """Fail the first attempt for half of the checkout.authorized events, so that they are sent again."""
+    """Refuse the first attempt for half of the checkout.authorized events, so that they are sent again."""
 
     def status(post: Post) -> int:
         fails = post.attempt == 1 and post.event_type == AUTHORIZED and int(post.event_id[-1], 16) % 2
@@ -77,7 +77,7 @@ def is_repeated_as_planned(load: Load) -> None:
 
 
 class TestMinute:
-    """Several faults that are tested during the same minute, to save time."""
+    """Several faults that are tested in the same minute, to save time."""
 
     def test_without_a_beat_in_which_the_leases_of_a_stopped_and_a_killed_worker_run_out(
         self, fleet: Fleet, new_load: Callable[[int], Load]
@@ -141,7 +141,7 @@ class TestClockOff:
         load = new_load(2)
         refuse_some(load)
         for one in load.endpoints:
-            # Responses are slow, so that each worker finds deliveries that the other worker has leased.
+            # Slow responses ensure that each worker finds deliveries that the other worker has leased.
             one.seconds = 1.5
         fleet.kill("two")
         fleet.start_workers("off", clock=clock)
@@ -192,7 +192,7 @@ class TestPostgresRestarted:
 
 
 def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint, down_seconds: float) -> None:
-    """Stop PostgreSQL abruptly while a worker records a response of the endpoint, and start it again."""
+    """Stop PostgreSQL without a clean shutdown while a worker records a response. Then start PostgreSQL again."""
     endpoint.hold()
     before = len(endpoint.posts)
     polling.until(lambda: len(endpoint.posts) > before, within=ENDS_WITHIN, what="a request to hold")
