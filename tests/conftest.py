@@ -40,13 +40,13 @@ SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 ON_A_MACHINE = "tests/config/deploy/debian/"
 PICTURED = "tests/browser/test_gallery.py"
-# These tests first find all addresses that require a login. In one process, this search runs only once.
+# These tests first search for all addresses that require a login. In one process, they search only once.
 ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 
 class Spread(LoadScopeScheduling):
-    """A scheduler for a run with several processes: a free process takes the next test or group of tests."""
+    """A scheduler for a run with several processes: each free process takes the next test or group of tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         if BESIDE.search(nodeid):
@@ -65,8 +65,8 @@ class Spread(LoadScopeScheduling):
 def pytest_configure(config: pytest.Config) -> None:
     """Make every second process import the test modules in reverse order.
 
-    Half of the processes therefore begin with the first module, and half with the last. Each half finds many
-    modules that the other half has already compiled.
+    Half of the processes therefore start with the first module, and the other half with the last. Each half
+    later finds many modules that the other half has already compiled.
     """
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     if int(number) % 2 and config.args == ["tests"]:
@@ -85,7 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Print a failure immediately, so that it is not lost if the run is stopped early."""
+    """Print a failure immediately, so that it is shown even if the run is stopped early."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         crash = getattr(report.longrepr, "reprcrash", None)
         print(f"\n{report.nodeid}: {crash.message if crash else report.longrepr}", file=sys.__stderr__)
@@ -97,7 +97,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """Use the database of this process's PostgreSQL, which is already migrated."""
+    """Use the database of this process's PostgreSQL, which has been migrated already."""
     connection.settings_dict["TEST"]["NAME"] = connection.settings_dict["NAME"]
 
 
@@ -116,14 +116,14 @@ def _fast_database_reset() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _session_secrets_and_checked_events() -> None:
-    """Let Django's test client send sessions' secrets, and check each emitted event against its JSON Schema."""
+    """Let Django's test client send the secrets of sessions, and check each emitted event against its JSON Schema."""
     sessions.install()
     event_bodies.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _single_search_for_static_files() -> Iterator[None]:
-    """Search for static files only once, instead of once for each test client."""
+    """Search for static files once, because otherwise each test client would search for them."""
     look = WhiteNoiseMiddleware.add_files_from_finders
     found: dict[str, Any] = {}
 
@@ -140,29 +140,29 @@ def _single_search_for_static_files() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _fast_password_hash(settings: Settings) -> None:
-    """Use a fast password hash, because the real one takes a quarter of a second of CPU time, by design."""
+    """Use a fast password hash, because the real one is deliberately slow: it takes 0.25 s of CPU time."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
 
 
 @pytest.fixture(autouse=True)
 def _no_rate_limits(settings: Settings) -> None:
-    """Remove the rate limits, because tests send requests faster than merchants do."""
+    """Remove the rate limits, because tests send more requests per second than merchants do."""
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "999999/second")
 
 
 @pytest.fixture(autouse=True)
 def _restore_guard_is_open() -> None:
-    """Fill the restore guard's cache with the result that the service is open.
+    """Store in the restore guard's cache that the service is open.
 
-    Without the cached value, tests that count queries would also count the guard's query. The tests of the
-    restore guard clear this cache.
+    Otherwise, tests that count queries would also count the guard's query. The tests of the restore guard
+    clear this cache.
     """
     restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
 
 @pytest.fixture(autouse=True)
 def _cleared_cache_of_stops() -> None:
-    """Clear the cache of operators' payment stops, so that an earlier test's stop has no effect."""
+    """Clear the cache of operators' payment stops, so that a stop in an earlier test has no effect."""
     operator_stops.reread_stops()
 
 
@@ -184,7 +184,7 @@ def operator(client: Client) -> Client:
 
 
 class Api:
-    """A merchant's backend: it sends and receives JSON, with an access token."""
+    """A merchant's backend: it sends and receives JSON, and has an access token."""
 
     def __init__(self, merchant: Merchant, key: keys.NewClient | None = None) -> None:
         self.merchant, self.client = merchant, Client(enforce_csrf_checks=True)
@@ -236,7 +236,7 @@ def proven(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Deliver the bank's notifications in this process; return the list of the responses' status codes."""
+    """Deliver the bank's notifications in this process. Return the list of the responses' status codes."""
     statuses: list[int] = []
 
     def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
@@ -324,7 +324,7 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the timeouts for a bank that hangs."""
+    """Shorten the timeouts, so that tests with a hanging bank are fast."""
     monkeypatch.setattr(operations, "CALL_SECONDS", dict.fromkeys(KINDS, 0.02))
     monkeypatch.setattr(operations, "LOOK_UP_SECONDS", 0.02)
 
@@ -367,7 +367,7 @@ def unclear(held: Checkout) -> Operation:
 
 @pytest.fixture
 def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-    """Return a refunded order. The bank will return the refund later, when the test advances its time."""
+    """Return a refunded order. Later, when the test advances the bank's time, the bank returns the refund."""
     captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     settle(unpaid)
@@ -377,7 +377,7 @@ def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
 
 @pytest.fixture
 def accepted(captured: Checkout) -> Operation:
-    """Return a refund that the bank has accepted but not settled. The pump looks it up in an hour."""
+    """Return a refund that the bank has accepted but not settled. The pump will look it up in an hour."""
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     tasks.finish_operations()
     Operation.objects.filter(kind="refund").update(next_attempt_at=clock.now() + timedelta(hours=1))
@@ -388,7 +388,7 @@ def accepted(captured: Checkout) -> Operation:
 
 @pytest.fixture
 def shares(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
-    """Return the shares of a captured order of £90.00: Finn is asked for £20.00 and Amy for £30.00."""
+    """Return the shares of a captured order of £90.00. Finn is asked for £20.00 and Amy for £30.00."""
     asked = mates.split(unpaid, 2000, 3000)
     pay(unpaid)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)

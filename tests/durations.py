@@ -1,4 +1,4 @@
-"""A pytest plugin that records how long each test takes, and runs only the faster half for `make quick`.
+"""A pytest plugin for `make quick`: it records how long each test takes, and runs only the faster half.
 
 The record is a file in .local, to which each run adds its tests. If there is no record, `--faster-half` runs
 the tests that do not use the database.
@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def recorded() -> dict[str, float]:
-    """Map the id of each test to the seconds that the test took when it last ran."""
+    """Map the id of each test to the seconds that its last run took."""
     found: dict[str, float] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     return found
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def faster_half(items: list[pytest.Item], seconds: dict[str, float]) -> list[pytest.Item]:
-    """Return the faster half of the tests, without tests of unknown duration."""
+    """Return the faster half of the tests. Tests of unknown duration are left out."""
     if not seconds:
         return [item for item in items if not _uses_database(item)]
     known = sorted((item for item in items if item.nodeid in seconds), key=lambda item: seconds[item.nodeid])

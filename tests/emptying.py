@@ -1,8 +1,8 @@
 """Resets the database after a test that has committed rows. This is 40 times as fast as Django's flush.
 
-Django's flush takes 2 s on a busy machine: it truncates every table, which creates the files of all tables
-again, and it searches for all permissions and content types. This module only deletes the rows that are not
-written by migrations. It disables the triggers that protect append-only tables.
+Django's flush takes 2 s on a busy machine, because it truncates every table, which creates the files of all
+tables again, and because it searches for all permissions and content types. This module deletes only the rows
+that do not come from migrations. It disables the triggers that protect append-only tables.
 """
 
 from django.db import connection
@@ -31,6 +31,6 @@ _EMPTY = """
 
 
 def empty(_: TransactionTestCase) -> None:
-    """Delete all rows that a test has committed."""
+    """Delete all rows that tests have committed."""
     with connection.cursor() as cursor:
         cursor.execute(_EMPTY % str(MIGRATED))

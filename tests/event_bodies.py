@@ -19,7 +19,7 @@ EMITTERS = (checkout.events, consent, endpoint_tests)
 
 @functools.cache
 def _validator(kind: EventType) -> Draft202012Validator:
-    """Return a validator that also refuses fields that the schema does not define."""
+    """Return a validator that also refuses fields that are missing from the schema."""
     schema = json.loads(json.dumps(event_schemas.event_schema(kind)))
     for described in (schema, *schema["$defs"].values()):
         described["additionalProperties"] = False
@@ -33,15 +33,16 @@ def problems(envelope: dict[str, Any]) -> list[str]:
 
 
 def install() -> None:
-    """Check each event that the service emits, from now on in this process."""
+    """From now on in this process, check each event that the service emits."""
     for emitter in EMITTERS:
         emitter.outbox = CheckedOutbox()  # type: ignore[attr-defined]
 
 
 class CheckedOutbox:
-    """Replacement for the module `webhooks.outbox` in the modules that emit the service's events.
+    """A replacement for the module `webhooks.outbox` in the modules that emit the service's events.
 
-    It checks the body of each event. Tests of the queue make up events of their own through the module itself.
+    It checks the body of each event. Queue tests use the module `webhooks.outbox` itself, so they can emit
+    invented events.
     """
 
     def __getattr__(self, name: str) -> Any:

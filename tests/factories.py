@@ -1,4 +1,4 @@
-"""Factories for the objects in the tests.
+"""Factories for test objects.
 
 Acme is the merchant, Rival is another merchant, Lea is the lead, and Finn is a mate.
 """
@@ -89,7 +89,7 @@ def mixed_checkout(merchant: Merchant) -> Checkout:
 
 
 def bare_checkout(merchant: Merchant, pk: UUID, amount: int = 9000, currency: str = "GBP") -> Checkout:
-    """Create the row of an unpaid checkout, for payments that a test creates directly."""
+    """Create only the row of an unpaid checkout, for tests that create its payments directly."""
     now = clock.now()
     return Checkout.objects.create(
         pk=pk,
@@ -106,7 +106,7 @@ def bare_checkout(merchant: Merchant, pk: UUID, amount: int = 9000, currency: st
 
 
 def bare_refund(merchant: Merchant, checkout_uuid: UUID) -> UUID:
-    """Create the row of a failed refund, which does not prevent other refunds; return its id."""
+    """Create the row of a failed refund, which does not block other refunds. Return its id."""
     facts = {
         "merchant_refund_ref": str(uuid7()),
         "amount": 9000,
@@ -117,7 +117,7 @@ def bare_refund(merchant: Merchant, checkout_uuid: UUID) -> UUID:
 
 
 def bare_share(checkout_uuid: UUID, position: int = 2, amount: int = 3000) -> UUID:
-    """Create the row of a draft share; return its id."""
+    """Create the row of a draft share. Return its id."""
     facts = {"position": position, "amount": amount, "token": "token", "token_digest": str(uuid7())}
     return PaymentRequest.objects.create(checkout_id=checkout_uuid, **facts).pk
 
@@ -135,7 +135,7 @@ def record(operation: Operation, outcome: Outcome) -> RecordedOutcome:
 
 
 def make_late(checkout: Checkout) -> None:
-    """Move a checkout's deadline to a second ago. For a held checkout, this is the end of the hold."""
+    """Set a checkout's deadline to one second ago. For a held checkout, the deadline is the end of the hold."""
     ago = clock.now() - timedelta(seconds=1)
     rows = Checkout.objects.filter(pk=checkout.pk)
     if checkout.status == "authorized":

@@ -1,4 +1,4 @@
-"""Helpers for shares in the tests: Lea asks mates for shares, the mates pay, and the pump runs."""
+"""Helpers for tests of shares: Lea asks mates for shares, the mates pay, and the pump runs."""
 
 from uuid import UUID
 
@@ -30,7 +30,7 @@ def split(checkout: Checkout, *amounts: int, everyone_first: bool = False) -> li
 def pay(
     share: PaymentRequest, card: str = FINNS, mate: Customer | None = None, claim: str = ""
 ) -> authorizations.PaymentResult:
-    """Pay a share with a mate's card, and do not run the pump afterwards."""
+    """Pay a share with a mate's card, without running the pump afterwards."""
     used = CardUse(bank.tokenise(subject=share.pk, number=card))
     payer = mate or CustomerFactory.create()
     return mate_shares.pay(share.pk, card=used, mate=payer, cause=CAUSE, claim=claim)
@@ -39,7 +39,7 @@ def pay(
 def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
     """Run the pump for a checkout `rounds` times.
 
-    Before each run, all open operations are made due, except those that were settled outside the service.
+    Before each run, make all open operations due, except those that were settled outside the service.
     """
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
@@ -48,7 +48,7 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
 
 
 def finish(operation: Operation) -> None:
-    """Run the pump for only this operation, if the operation is due."""
+    """Run the pump for only this operation. There is no effect if the operation is not due."""
     for claimed in operation_queue.claim(limit=1, operation_uuid=operation.pk):
         operation_recovery.finish_operation(claimed)
 

@@ -1,4 +1,4 @@
-"""A pytest plugin for `make nightly`: the next run continues where a stopped run of the long tests ended.
+"""A pytest plugin for `make nightly`: a run of the long tests continues where the previous run was stopped.
 
 The plugin records the tests that passed in a file in .local/nightly, one file per commit. A later run of the
 same commit skips these tests. A tree with uncommitted changes counts as a different commit.

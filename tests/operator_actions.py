@@ -1,4 +1,4 @@
-"""Helpers for the admin's actions: log in an operator, carry out an action, and read the log of a row."""
+"""Helpers for admin actions: log in an operator, carry out an action, and read the log of a row."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,9 +28,9 @@ def looker(*permissions: str) -> Client:
 
 
 def acting(client: Client) -> Act:
-    """Log in an operator, and return a function that carries out an action on rows of a list.
+    """Log in an operator. Return a function that carries out an action on rows of a list.
 
-    The function returns the next page. If it gets `words`, it also confirms the action with these words.
+    The function returns the next page. If it gets `words`, it also confirms the action, with these words.
     """
     people.operate(client)
 

@@ -28,7 +28,7 @@ def break_down(verb: str, mode: str, times: int = 1) -> None:
 
 
 def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
-    """Return a list to which each later call to the bank is added, even if the call fails."""
+    """Return a list to which each later call to the bank is added, including failed calls."""
     asked: list[tuple[str, UUID]] = []
     answer = fault_injection.call_with_faults
 
@@ -63,7 +63,7 @@ def events() -> list[str]:
 
 
 def leave_in_doubt(checkout: Checkout) -> Operation:
-    """Start a capture that gets no response from the provider, and return the operation in doubt."""
+    """Start a capture that gets no response from the provider. Return the operation, which is in doubt."""
     for verb in ("capture", "look_up"):
         fault_injection.set_fault(verb=verb, mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):

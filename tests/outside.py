@@ -1,4 +1,4 @@
-"""Helpers that simulate events outside the service: disputes, returned refunds, refunds in the dashboard."""
+"""Helpers that simulate events outside the service: disputes, returned refunds, and dashboard refunds."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def balances(checkout: Checkout) -> dict[str, int]:
 
 
 def settle(checkout: Checkout) -> None:
-    """Let the bank settle all calls that it has accepted. The bank does not return any refund yet."""
+    """Let the bank settle all calls that it has accepted. No refund is returned yet."""
     mates.pump(checkout.pk)
     Call.objects.filter(verdict=Verdict.PENDING).update(settles_at=clock.now())
     mates.pump(checkout.pk)
@@ -53,9 +53,9 @@ def settle(checkout: Checkout) -> None:
 
 
 def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000) -> PaymentRequest:
-    """Pay Finn's share and reimburse the lead; return the share.
+    """Pay Finn's share and reimburse the lead. Return the share.
 
-    The bank will return the refund to the lead's card, but has not done so yet.
+    The bank will return the refund to the lead's card, but has not returned it yet.
     """
     (share,) = mates.split(order, amount)
     captures.capture(order.merchant, pay(order, RETURNS).pk, cause=CAUSE)
@@ -66,7 +66,7 @@ def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000)
 
 
 def come_back() -> None:
-    """Let three seconds pass at the bank, so that it returns refunds.
+    """Let three seconds pass at the bank, after which it returns refunds.
 
     The bank notifies the service, which then reads the payments from the bank.
     """
@@ -75,7 +75,7 @@ def come_back() -> None:
 
 
 def returned(checkout: Checkout) -> Operation:
-    """Return the order's refund operation that was settled and then returned by the bank."""
+    """Return the order's refund operation. The bank settled it and later returned it."""
     back = Movement.objects.get(checkout_uuid=checkout.pk, kind=Movement.Kind.REFUND_RETURNED)
     assert back.operation_id is not None
     return Operation.objects.select_related("payment").get(pk=back.operation_id)

@@ -1,4 +1,4 @@
-"""Helpers that read PostgreSQL's query plans: the tables, indexes and partitions that a query would read."""
+"""Helpers that read query plans: which tables, indexes and partitions PostgreSQL would read for a query."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from django.db import connection
 
 
 def scans(sql: str) -> Iterator[str]:
-    """Yield the tables and indexes that the plan of a query reads completely."""
+    """Yield the tables and indexes that a query would read completely, according to its plan."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
         answer = cursor.fetchone()[0]
@@ -24,7 +24,7 @@ def scans(sql: str) -> Iterator[str]:
 
 
 def days(sql: str) -> set[str]:
-    """Return the days of the partitions that the plan of a query reads, as YYYYMMDD.
+    """Return the days of the partitions that a query would read according to its plan, as YYYYMMDD.
 
     The default partition is left out.
     """
@@ -35,7 +35,7 @@ def days(sql: str) -> set[str]:
 
 
 def since(moment: datetime) -> set[str]:
-    """Return the days that have partitions, as YYYYMMDD, beginning with the day before `moment`."""
+    """Return the days that have partitions, as YYYYMMDD, starting with the day before `moment`."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
         found = {name[-8:] for (name,) in cursor.fetchall() if name[-8:].isdecimal()}

@@ -1,4 +1,4 @@
-"""Runs PgBouncer between the tests and PostgreSQL, configured as in config/deploy/pgbouncer.ini."""
+"""Runs PgBouncer between the tests and PostgreSQL, with the settings of config/deploy/pgbouncer.ini."""
 
 import contextlib
 import os
@@ -22,7 +22,10 @@ START_SECONDS = 20
 
 @contextlib.contextmanager
 def in_front_of(database_url: str, folder: Path) -> Iterator[str]:
-    """If THROUGH_PGBOUNCER is set, run PgBouncer until the block ends; yield the service's database URL."""
+    """Yield the URL of the service's database.
+
+    If THROUGH_PGBOUNCER is set, run PgBouncer for the duration of the block. The URL is then PgBouncer's.
+    """
     if not os.environ.get(SWITCH):
         yield database_url
         return
@@ -45,7 +48,7 @@ def in_front_of(database_url: str, folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def variables_of_pooled_run() -> Iterator[dict[str, str]]:
-    """Run PostgreSQL and PgBouncer for a program that otherwise starts its own PostgreSQL.
+    """Run PostgreSQL and PgBouncer for a program that would otherwise start its own PostgreSQL.
 
     Yield the program's environment variables. They are empty if THROUGH_PGBOUNCER is not set.
     """
@@ -62,9 +65,9 @@ def variables_of_pooled_run() -> Iterator[dict[str, str]]:
 
 
 def _settings(folder: Path, sockets: Path) -> Path:
-    """Write the shipped configuration with the addresses of this test run; return the path of the file.
+    """Write the shipped configuration with this test run's addresses; return the path of the file.
 
-    The database role of the tests has no password.
+    The tests' database role has no password.
     """
     (folder / "users.txt").write_text('"checkout" ""\n')
     text = FILE.read_text()

@@ -1,8 +1,8 @@
 """A pytest plugin that runs PostgreSQL and Valkey for the tests.
 
-They start before Django reads its settings, and they stop after the last test. In a run with several
-processes, each process has its own PostgreSQL and Valkey. The process that only distributes the tests has no
-servers.
+They start before Django reads its settings, and stop after the last test. In a run with several processes,
+each process that runs tests has its own PostgreSQL and Valkey. The process that only distributes the tests
+has no servers.
 """
 
 import atexit
@@ -41,7 +41,7 @@ def spreads(config: pytest.Config) -> bool:
 
 
 def start(folder: Path) -> dict[str, str]:
-    """Start PostgreSQL with a copy of the migrated database, and Valkey; return their URLs."""
+    """Start Valkey, and PostgreSQL with a copy of the migrated database. Return their URLs."""
     template.copy_to(folder)
     started = _stack.enter_context(engines.running(folder, durable=False))
     database_url = _stack.enter_context(pooler.in_front_of(started.database_url, folder))

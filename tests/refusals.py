@@ -1,4 +1,4 @@
-"""Checks that apply to all refused requests: the error envelope (rule api.error), and that no row changes."""
+"""Checks for all refused requests: the response has the error envelope (rule api.error), and no row changes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,9 +38,9 @@ MISSING: Any = _Missing()
 
 @contextmanager
 def nothing_moves() -> Iterator[None]:
-    """Fail if the block changes any row of the money and event tables.
+    """Fail if the block changes a row of the money or event tables.
 
-    Only the time at which a payment was last read from the provider can change.
+    One change is allowed: the time at which a payment was last read from the provider.
     """
     before = _rows()
     yield
@@ -60,7 +60,7 @@ def _rows() -> dict[str, str | None]:
 
 
 def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[str, Any]:
-    """Check the status and the whole error envelope, and return the error.
+    """Check the status and the whole error envelope. Return the error.
 
     The error's details must name each of `params`, and the error's `param` must be the first of them.
     """
@@ -84,7 +84,7 @@ def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[st
 def _in_words(first: dict[str, Any], *more: dict[str, Any]) -> str:
     """Return the expected `message`: the first detail, and the number of other details.
 
-    The first detail is included so that a log which stores only messages is useful.
+    The message contains the first detail so that a log is useful even if it stores only messages.
     """
     named = f"{first['param']}: " if first["param"] else ""
     return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")

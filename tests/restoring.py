@@ -1,4 +1,4 @@
-"""Restores the database to an earlier state in a test. The tables of the sandbox bank are not restored."""
+"""Restores the database to an earlier state in a test. The sandbox bank's tables are not restored."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ GROUP BY c.relname
 
 
 class Backup:
-    """A copy of all rows of the service except the bank's, made in the transaction of a test."""
+    """A copy of all rows of the service, without the bank's rows. A test makes and restores it in its transaction."""
 
     def __init__(self) -> None:
         self.made_at = clock.now()
@@ -42,7 +42,8 @@ class Backup:
     def restore(self) -> None:
         """Restore the rows.
 
-        Also record a different server in the database, so that the restore guard closes the service.
+        Also record in the database that it ran on a different server, so that the restore guard closes the
+        service.
         """
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
@@ -74,7 +75,7 @@ def borne() -> dict[str, int]:
 
 
 def repaired(began: datetime) -> Repair:
-    """Repair the database, and check that its books agree with the bank and that no money has moved."""
+    """Repair the database. Check that its books agree with the bank's, and that no money has moved."""
     before = borne()
     done = repair.repair(began)
     assert not restore_guard.is_closed()

@@ -15,9 +15,9 @@ class Reply(NamedTuple):
 
 @contextmanager
 def serving(answer: Callable[[BaseHTTPRequestHandler, bytes], Reply]) -> Iterator[str]:
-    """Run a server on 127.0.0.1 until the block ends, and yield its address.
+    """Run a server on 127.0.0.1 for the duration of the block, and yield its address.
 
-    `answer` is called with each request and its body.
+    The server calls `answer` with each request and its body.
     """
 
     class Handler(BaseHTTPRequestHandler):

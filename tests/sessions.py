@@ -1,6 +1,6 @@
-"""Adapts Django's test client to our sessions: their cookie has a secret, and the session key is its digest.
+"""Adapts Django's test client to our sessions, whose cookie contains a secret. The session key is its digest.
 
-When the test client logs a person in or begins a session, it puts the session key into the cookie. This
+When the test client logs a person in or starts a session, it puts the session key into the cookie. This
 module replaces that key with the secret.
 """
 
@@ -15,7 +15,7 @@ _secrets: dict[str, str] = {}  # the secret for each session key that this proce
 
 
 def install() -> None:
-    """Make Django's test client send the secrets of sessions."""
+    """Make Django's test client send the secrets of sessions instead of their keys."""
     mixin: Any = django_client.ClientMixin
     store_class: Any = SessionStore
     create, log_in, begin = store_class.create, mixin._login, mixin.session

@@ -1,7 +1,7 @@
-"""The template database of the tests: migrated once, and copied as files for the PostgreSQL of each test run.
+"""The tests' template database: migrated once, and copied as files for the PostgreSQL of each test run.
 
-The template is stored under `.local`. It is made again if a file that affects it changes. The keys that
-encrypt its data are stored next to the template and copied with it.
+The template is stored under `.local`. It is created again if a file that affects it changes. The keys that
+encrypt its data are stored next to it and copied with it.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = environment.FOLDER / "tests"
 CLUSTER = "postgres"
 # The files that affect the content of the database: our migrations and the code that runs them. The lock
-# files have the versions of the engine and of the libraries with migrations.
+# files are included because they fix the versions of PostgreSQL and of the libraries that have migrations.
 MAKERS = (
     *("*/migrations/*.py", "*/providers/*/migrations/*.py"),
     *("*/sql/*.sql", "*/providers/*/sql/*.sql", "config/**/*.py", "requirements*.lock"),
@@ -29,7 +29,7 @@ SHELL = ("PATH", "HOME", "TMPDIR", "LANG")
 def copy_to(folder: Path) -> None:
     """Copy the migrated cluster and its keys into a folder that has no cluster.
 
-    The first process makes the template. Other processes wait for it, even if they belong to another run.
+    The first process creates the template. All other processes wait for it, even those of another run.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -52,9 +52,9 @@ def digest(root: Path) -> str:
 
 
 def _make(template: Path) -> None:
-    """Remove earlier templates and make the new one.
+    """Remove earlier templates and create the new one.
 
-    The template is renamed when it is complete, so that no process uses an incomplete template.
+    The template gets its final name only when it is complete, so that no process uses an incomplete template.
     """
     for earlier in FOLDER.glob("*/"):
         shutil.rmtree(earlier)

@@ -1,6 +1,6 @@
-"""The settings of hypothesis for all tests: no time limits, and no examples kept between runs.
+"""Hypothesis settings for all tests: no time limits, and no examples that are kept between runs.
 
-On a busy machine, the time limit of an example, or that of finding one, would fail a test that is right.
+On a busy machine, Hypothesis's time limits would make correct tests fail.
 """
 
 from hypothesis import HealthCheck, settings

@@ -1,4 +1,4 @@
-"""Waits for events in another thread or process."""
+"""Waits for events in other threads or processes."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wai
 
 
 def wait_for(condition: Callable[[], bool], *, within: float = 5) -> None:
-    """Return once the condition is true; fail if it is not true within `within` seconds."""
+    """Return as soon as the condition is true. Fail if it is not true within `within` seconds."""
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end
@@ -19,10 +19,10 @@ def wait_for(condition: Callable[[], bool], *, within: float = 5) -> None:
 
 
 def waiting_for_locks() -> int:
-    """Return how many connections wait for a lock.
+    """Return the number of connections that wait for a lock.
 
-    The statistics snapshot is cleared first. Otherwise, repeated calls in a transaction would return the
-    first result.
+    Clear the statistics snapshot first. Otherwise, further calls in the same transaction would return the
+    first result again.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
