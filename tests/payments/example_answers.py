@@ -1,4 +1,4 @@
-"""Example answers of a provider, in which a test can replace the value of one field."""
+"""Examples of a provider's answers. A test can replace the value of one field."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

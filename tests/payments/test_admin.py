@@ -1,4 +1,4 @@
-"""Operators' pages of operations and disputes have plain words."""
+"""The operators' pages about operations and disputes use plain words."""
 
 import re
 

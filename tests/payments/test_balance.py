@@ -1,4 +1,4 @@
-"""The provider's balance entries for our merchants are stored once, with the ids of their payouts."""
+"""The provider's balance entries for our merchants are stored once, together with the ids of their payouts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -40,7 +40,7 @@ def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
 
 @pytest.fixture
 def read_lines(bank: Bank) -> ReadLines:
-    """Return a function that reads a balance with the given lines and returns how many were stored."""
+    """Return a function that reads a balance with the given lines. It returns the number of lines that were stored."""
 
     def read(*lines: Any) -> int:
         bank.lines = list(lines)
@@ -51,7 +51,7 @@ def read_lines(bank: Bank) -> ReadLines:
 
 @pytest.fixture
 def line(acme: Merchant) -> Entry:
-    """Return a balance entry for a captured order of Acme, in the platform's account."""
+    """Return a balance entry for an order that Acme captured, in the platform's account."""
     payment = stage.captured(acme).payment
     assert payment is not None
     capture = payment.operations.get(kind="capture")

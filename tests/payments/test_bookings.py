@@ -1,4 +1,4 @@
-"""Bookings, which move no money at the provider, and their reversal by another booking."""
+"""Bookings do not move money at the provider. A booking can be reversed by another booking."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Threads that wait for the provider hold a slot but no lock. Captures have their own slots."""
+"""A thread that waits for the provider holds a slot but no lock. Captures have their own slots."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -34,8 +34,8 @@ EVERY = (bulkheads.PAYERS, bulkheads.CAPTURES, *bulkheads.PUMPS.values())
 def fill() -> Iterator[Callable[..., ExitStack]]:
     """Yield a function that takes all slots of the given bulkheads.
 
-    The function returns a stack. When the stack is closed, the slots are free again. At the end of the test,
-    all slots must be free.
+    The function returns a stack. When the stack is closed, these slots are free again. At the end of the
+    test, all slots must be free.
     """
     with ExitStack() as all_of_them:
 
@@ -54,7 +54,7 @@ def fill() -> Iterator[Callable[..., ExitStack]]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Replace the waits for slots. Return a list that collects the seconds that callers would wait."""
+    """Replace the waits for slots. Return a list that collects the seconds for which callers would wait."""
     seconds: list[float] = []
 
     def heard(one: Bulkhead, patience: float) -> bool:
@@ -67,14 +67,14 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def is_in_transaction() -> bool:
-    """Return whether a transaction is open in addition to the test's own."""
+    """Return whether another transaction is open within the test's own transaction."""
     return len(connection.savepoint_ids) > 0
 
 
 class TestEnough:
     def test_slots_suffice_for_ten_orders_a_second_at_a_slow_provider(self, settings: Settings) -> None:
         orders, seconds, peak = 10, 0.8, 1.5
-        assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # two calls: card page, authorization
+        assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # two calls for each order
         assert orders * seconds * peak <= settings.CAPTURE_SLOTS
 
     def test_threads_suffice_for_all_waiters_and_forty_more(self, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""A dispute is booked only if the bank's books contain it, and only once if several messages report it."""
+"""A dispute is booked only if the bank's books contain it. If several messages report it, it is booked once."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -100,7 +100,7 @@ class TestADispute:
 
     @pytest.mark.rule("dispute.booked")
     def test_is_not_recorded_without_an_entry_in_the_books(self, captured: Checkout) -> None:
-        """The payment is read because of a message, but the bank's books contain no dispute."""
+        """Because of a message, the payment is read, but the bank's books contain no dispute."""
         assert captured.payment_id is not None
         disputing.open_dispute(Charge.objects.get(), seconds=3600)
         with nothing_moves():
@@ -202,7 +202,7 @@ class TestARecord:
         assert again is not None and (again.previous_status, again.has_changed) == ("open", False)
 
     def test_that_moved_no_money_is_no_dispute(self, captured: Checkout) -> None:
-        """A record without balance lines, such as an inquiry, is not recorded as a dispute."""
+        """A dispute record without balance lines, such as an inquiry, is not recorded as a dispute."""
         assert record(captured.payment, dispute_record(lines=())) is None
         assert not Dispute.objects.exists()
 

@@ -1,4 +1,4 @@
-"""The ledger: a movement is written with its postings, is recorded once, and never changes."""
+"""The ledger: a movement is written together with its postings, is recorded once, and never changes."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -83,7 +83,7 @@ class TestAnOutcome:
                 capture, Outcome(Verdict.SUCCEEDED), now=clock.now(), lease=capture.lease_token
             )
             reference = Movement.objects.get().reference
-            # Roll back, because the order's row was not changed together with the operation.
+            # The test must not commit the operation, because it has not changed the order's row accordingly.
             transaction.set_rollback(True)
         assert reference == str(capture.pk)
 
@@ -92,7 +92,7 @@ class TestAFact:
     def test_is_recorded_once(self, refunded_part: Operation) -> None:
         """A movement has the same reference in the answer to its operation and in the provider's books.
 
-        A constraint refuses a second record with this reference.
+        Therefore a constraint can refuse to record it twice.
         """
         told = Movement.objects.get(operation=refunded_part)
         with pytest.raises(IntegrityError, match="a_fact_is_recorded_once"), transaction.atomic():

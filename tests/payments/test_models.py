@@ -1,4 +1,4 @@
-"""Money constraints that the database itself enforces."""
+"""Constraints on money that the database itself enforces."""
 
 import pytest
 from django.db import IntegrityError, transaction

@@ -1,4 +1,4 @@
-"""Minor units follow ISO 4217, even if people use another number of decimals. Amounts are formatted."""
+"""Minor units follow ISO 4217, even where people use a different number of decimals. Amounts are formatted."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ class TestMinorUnits:
         [
             (9550, "GBP", "£95.50"),
             (-150, "GBP", "\N{MINUS SIGN}£1.50"),
-            (500, "JPY", "JP¥500"),  # a merchant's lists can contain several currencies with the sign ¥
+            (500, "JPY", "JP¥500"),  # a merchant's list can contain several currencies that use the sign ¥
             (1234567, "KWD", "KWD1,234.567"),
             (250000, "RSD", "RSD2,500.00"),
             (1500, "IQD", "IQD1.500"),

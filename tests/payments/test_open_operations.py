@@ -1,4 +1,4 @@
-"""Open card operations: how they are found for one order and for lists of orders."""
+"""Open card operations: how the service finds them for one order and for lists of orders."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -27,9 +27,9 @@ class TestOrdersWithCallSince:
         assert open_operations.orders_with_call_since(rival.pk, LONG_AGO) == []
 
     def test_exclude_an_operation_once_it_has_any_response(self, in_doubt: InDoubt) -> None:
-        """Even an unclear answer changes the order's row, so the operation is not listed any more.
+        """Even an unclear answer changes the order's row, so the order is not listed because of the operation any more.
 
-        Otherwise, a bank that is down for an hour would cause all orders of that hour to be listed.
+        Otherwise, if a bank were down for an hour, all orders of this hour would be listed.
         """
         operation = in_doubt("authorize")
         assert operation.state == "unknown"

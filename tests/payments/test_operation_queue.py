@@ -27,7 +27,7 @@ class TestClaimDue:
     ) -> None:
         pay(factories.checkout(acme))
         with connection.cursor() as cursor:
-            # With statistics of a single row, the planner prefers a nested loop.
+            # If the statistics show a single row, the planner prefers a nested loop.
             cursor.execute("ANALYZE payments_operation, payments_payment")
         for _ in range(3):
             cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
@@ -37,7 +37,7 @@ class TestClaimDue:
     def test_skips_an_operation_that_another_process_has_leased(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Another process leases a claimed operation before this process reads its row.
+        """This process claims an operation, but another process leases it before this process reads its row.
 
         This process then leaves the operation out.
         """

@@ -1,4 +1,4 @@
-"""A provider's answers about an operation, and calls without an answer."""
+"""A provider's answers about an operation, and calls that get no answer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -56,7 +56,8 @@ class TestRecording:
     def test_finds_its_operation_by_the_id(self, captured: Checkout) -> None:
         """The statement must not search all open operations.
 
-        When PostgreSQL collects statistics, few operations might be open. During a sale, many are open.
+        When PostgreSQL collects statistics, there might be few open operations. During a sale, there are
+        many.
         """
         facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
         operation = Operation.objects.all()[0]
@@ -81,7 +82,7 @@ class TestRecording:
             found = operations.read_operation(capture.pk)
             moved = Movement.objects.get(operation=capture)
             lines = set(Posting.objects.filter(transaction=moved.pk).values_list("account", "amount"))
-            # Roll back, because the order's row was not changed together with the operation.
+            # The test must not commit the operation, because it has not changed the order's row accordingly.
             transaction.set_rollback(True)
         assert len(sent) == 1
         assert lines == {("provider", capture.amount), ("merchant", -capture.amount)}

@@ -1,4 +1,4 @@
-"""Operators can stop new business. Unresolved operations, cancels and refunds continue."""
+"""Operators can stop new business. Unresolved operations, cancellations and refunds continue."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Stop = Callable[[], None]
 
 @pytest.fixture(params=["the merchant", "all"])
 def stopped(request: pytest.FixtureRequest, acme: Merchant) -> tuple[Stop, int, str]:
-    """Return a function that stops new business, and the error of refused requests: status and code."""
+    """Return a function that stops new business, and the status and code of requests that are then refused."""
     if request.param == "all":
         return lambda: factories.stop(None), 503, "service_unavailable"
     return lambda: factories.stop(acme), 403, "merchant_suspended"

@@ -1,4 +1,4 @@
-"""An operation gets a new key only if this cannot move money twice."""
+"""An operation gets a new key only if the new key cannot move money twice."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestAnOldKey:
-    """An idempotency key that the provider has forgotten. A second call under it could move money twice."""
+    """The provider has forgotten the idempotency key. A second call under it could move money twice."""
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_not_sent_again_and_its_success_is_found(
@@ -84,7 +84,7 @@ def test_a_payment_is_released_once_unless_its_void_fails(held: Checkout) -> Non
 
 
 def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
-    """Return a refund without an answer, sent so long ago that its key must not be used again."""
+    """Return a refund that got no answer. It was sent so long ago that its key must not be used again."""
     break_down("refund", mode)
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     tasks.finish_operations()
@@ -123,7 +123,7 @@ class TestAKey:
     def test_is_kept_while_a_call_under_it_can_still_arrive(self, refund: Operation) -> None:
         """The first call gets an error. The second call gets no answer and can still arrive.
 
-        Another call under a new key would then refund twice.
+        If another call were sent under a new key, the money would be refunded twice.
         """
         break_down("refund", "down")
         for _ in range(3):
@@ -132,9 +132,9 @@ class TestAKey:
         assert Charge.objects.get().refunded_amount == 9000
 
     def test_is_kept_after_a_call_without_a_recorded_outcome(self, refund: Operation) -> None:
-        """The first call gets an error. A process then dies after it might have sent a second call.
+        """The first call gets an error. Then a process dies, and might have sent a second call before.
 
-        The second call can still arrive, so the key is kept.
+        The second call could still arrive, so the key is kept.
         """
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
         assert operation_queue.claim(limit=1, operation_uuid=refund.pk)
@@ -172,7 +172,7 @@ class TestAKey:
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_replaced_from_an_hour_after_the_end_of_its_life(self) -> None:
-        """In this hour, a slow call can still arrive. The hour also covers differences between the clocks."""
+        """During this hour, a slow call can still arrive. The hour also allows for differences between the clocks."""
         now, life = clock.now(), provider.current_provider().key_life
         last = now - life - timedelta(hours=1)
         for sent_at, have_ended in ((None, True), (last, True), (last + timedelta(microseconds=1), False)):

@@ -1,4 +1,4 @@
-"""The stored fields of a provider's answer fit our columns and contain no confidential data."""
+"""The fields that are stored from a provider's answer fit our columns and contain no confidential data."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The nightly reconciliation reads the books of every payment that has changed, without a gap."""
+"""The nightly reconciliation reads the books of every changed payment, and leaves no gap between two nights."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ RETURNS = "4000000000007726"
 
 
 def moment() -> datetime:
-    """Return the time until which the books were read."""
+    """Return the time up to which the books have been read."""
     return Reconciled.objects.get().until
 
 
@@ -43,7 +43,7 @@ def asked_about() -> set[UUID]:
 def age_rows(**span: float) -> None:
     """Make all operations, movements and disputes look this old, here and at the bank.
 
-    Delete all inquiries.
+    Also delete all inquiries.
     """
     ago = clock.now() - timedelta(**span)
     Call.objects.update(created_at=ago, changed_at=ago)
@@ -56,7 +56,7 @@ def age_rows(**span: float) -> None:
 
 @pytest.fixture
 def failing_list(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Make the provider's list of changes fail after its first payment. Return a function that repairs it."""
+    """Make the provider's list of changes fail after the first payment. Return a function that repairs the list."""
     known = books.changed_payments
 
     def breaks_off(*, since: datetime) -> Iterator[UUID]:
@@ -109,7 +109,7 @@ class TestTheWatermark:
 
 class TestThreeFailedNights:
     def test_lose_no_dispute(self, captured: Checkout, failing_list: Callable[[], None]) -> None:
-        """A dispute is found after four days, although no message came and no run has succeeded since."""
+        """A dispute is found after four days in which no message came and no reconciliation succeeded."""
         reconciliation.last_complete_until(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
         client.call_bank("dispute", payment=captured.payment_id)
@@ -171,7 +171,7 @@ class TestAPayment:
     def test_with_a_movement_missing_from_the_books_is_reported(
         self, captured: Checkout, kind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement that is newer than SKEW is not reported yet.
+        # A movement is reported only when it is older than SKEW.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         if kind == "refunded":
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -229,11 +229,11 @@ def test_a_night_takes_a_few_statements_however_many_payments_moved(
 
 @pytest.mark.rule("money.late")
 class TestLateChanges:
-    """Changes that happen days after the order and without a message. The next nightly run finds them."""
+    """Changes that happen days after the order, and without a message. The next nightly run finds them."""
 
     @pytest.fixture
     def reconcile_after(self) -> Callable[..., None]:
-        """Return a function that makes all rows five days old, lets the bank act, and reconciles."""
+        """Return a function that makes all rows five days old, lets the bank act, and runs the reconciliation."""
 
         def learned(happens: Callable[[], object]) -> None:
             age_rows(days=5)
@@ -291,7 +291,7 @@ class TestTheCommand:
     def test_prints_each_discrepancy_and_exits_1(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement that is newer than SKEW is not reported yet.
+        # A movement is reported only when it is older than SKEW.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         capture = Operation.objects.get(kind="capture")
         Call.objects.filter(reference=capture.pk).delete()

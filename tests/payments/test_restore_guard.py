@@ -1,4 +1,4 @@
-"""A process that reaches a promoted standby changes no row there, from its first connection on."""
+"""If a process is connected to a promoted standby, it changes no row there, from its first connection on."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,10 @@ def _asks_as_in_production() -> Iterator[None]:
 
 @contextmanager
 def promoted() -> Iterator[Standby]:
-    """Run a promoted standby until the block ends. It has all committed rows, and a later timeline."""
+    """Run a promoted standby for the duration of the block.
+
+    It has all committed rows, and its timeline is later than the original one.
+    """
     with running() as standby:
         standby.ask("SELECT pg_promote(wait => false)")
         wait_for(lambda: not standby.ask("SELECT pg_is_in_recovery()"), within=60)
@@ -44,7 +47,7 @@ def promoted() -> Iterator[Standby]:
 
 @contextmanager
 def reconnected(standby: Standby) -> Iterator[None]:
-    """Send each new connection of this process to the standby, as after a failover.
+    """Connect this process to the standby whenever it opens a new connection, as after a failover.
 
     The connection pool starts empty and keeps one connection.
     """
@@ -56,7 +59,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
         connection.close_pool()  # type: ignore[attr-defined]  # missing in the type stubs
         place["HOST"], place["PORT"], place["OPTIONS"] = host, port, options
 
-    # The host and port are left out, because they can be those of PgBouncer.
+    # The host and port are not compared, because they can be those of PgBouncer.
     others = {name: value for name, value in own[2].items() if name not in ("host", "port")}
     move(str(standby.sockets), "", others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
     try:
@@ -66,7 +69,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
 
 
 def actions(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], Any]]:
-    """Yield actions that can be the first use of a thread's new connection.
+    """Yield actions that can be the first use of a new connection in a thread.
 
     They are API requests, a page, functions that begin operations, and pumps.
     """
@@ -87,7 +90,7 @@ def _is_503(answer: Any) -> None:
 
 
 def _is_closed(action: Callable[..., Any], *arguments: Any, **more: Any) -> None:
-    """Fail unless `action` raises ServiceClosed, or returns no result while the database is closed."""
+    """Check that `action` raises ServiceClosed, or that it returns no result while the database is closed."""
     try:
         found = action(*arguments, **more)
     except ServiceClosed:
@@ -107,7 +110,7 @@ def test_a_promoted_standby_refuses_the_first_action_of_an_old_thread(
 ) -> None:
     """A thread has read that its database is open. Then its connections are moved to a promoted standby.
 
-    The thread's first action there is refused and changes no row.
+    The standby refuses the thread's first action, which changes no row.
     """
     held = pay(factories.checkout(api.merchant))
     make_late(pay(factories.checkout(api.merchant)))
@@ -123,7 +126,7 @@ def test_a_promoted_standby_refuses_the_first_action_of_an_old_thread(
 
 
 def test_a_thread_with_an_outdated_open_mark_gets_no_connection(held: Checkout) -> None:
-    """A thread reads that the database is open. Before it connects again, another thread finds it closed.
+    """A thread reads that the database is open. Before it connects again, another thread reads that it is closed.
 
     The first thread then gets no connection.
     """
@@ -139,7 +142,7 @@ def test_a_thread_with_an_outdated_open_mark_gets_no_connection(held: Checkout) 
 
 @pytest.mark.parametrize("address", ["/api/merchant/v1/checkouts", "/pay"])
 def test_a_request_is_refused_if_the_mark_cannot_be_read(address: str) -> None:
-    """If the mark cannot be read, the request is refused: its next query could reach a promoted standby."""
+    """If the mark cannot be read, the request is refused, because its next query could reach a promoted standby."""
 
     def fail(execute: Any, sql: str, *more: Any) -> Any:
         if "payments_databasemark" in sql:
@@ -152,7 +155,7 @@ def test_a_request_is_refused_if_the_mark_cannot_be_read(address: str) -> None:
 
 
 def test_a_request_to_a_closed_database_can_read(held: Checkout) -> None:
-    """On a closed database, the portal shows pages, even if the thread read earlier that it is open."""
+    """The portal shows pages while the database is closed, even if the thread read earlier that it is open."""
     with promoted() as standby:
         assert not restore_guard.is_closed()
         with reconnected(standby):
@@ -160,7 +163,7 @@ def test_a_request_to_a_closed_database_can_read(held: Checkout) -> None:
 
 
 def times_read(standby: Standby) -> int:
-    """Return how many times the mark was read on the standby, according to its log."""
+    """Return how often the mark was read on the standby, according to the standby's log."""
     return (standby.folder / "postgres.log").read_text().count("SELECT FROM payments_databasemark")
 
 
@@ -170,7 +173,7 @@ def test_costs_one_statement_for_each_connection_and_none_for_a_request(api: Api
         assert restore_guard.is_closed()
         restore_guard.reopen_service()
         assert not restore_guard.is_closed()
-        # The mark must not be read again after three seconds.
+        # Prevent the process from reading the mark again after three seconds.
         restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
         before = times_read(standby)
         for connections_made in (1, 2):

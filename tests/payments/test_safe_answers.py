@@ -1,4 +1,4 @@
-"""Every answer of a provider can be stored in our tables, shown on our pages, and logged."""
+"""All answers of a provider can be stored in our tables, shown on our pages, and logged."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -18,7 +18,7 @@ LoggedValue = Callable[[str, Any], str]
 
 
 def line_about(field: str, caplog: pytest.LogCaptureFixture) -> str:
-    """Return the value in the log line about a field. Fail if there is another log line."""
+    """Return the value that the log shows for a field. Fail if there is another log line."""
     (record,) = caplog.records
     line: Any = record.msg
     expected = "card" if field in OF_CARD else field
@@ -129,7 +129,7 @@ def test_any_value_counts_as_one_message(value: Any) -> None:
 
 
 # The parts of a provider's books. Each entry has an example of the part, a function that returns books with a
-# given part, and a function that reads the part from books.
+# given part, and a function that returns the part of given books.
 PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
     "capture": (
         example_answers.CAPTURE,

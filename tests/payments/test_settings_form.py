@@ -1,4 +1,4 @@
-"""The values that a merchant may enter in the settings."""
+"""Which values a merchant may enter in the settings."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -1,4 +1,4 @@
-"""The daily read of the provider's books, and the mail to operators about discrepancies."""
+"""The daily reading of the provider's books, and the mails to operators about discrepancies."""
 
 import os
 import smtplib
@@ -215,7 +215,7 @@ class TestSending:
 
 class TestTheSettings:
     def test_of_local_mode_write_a_file(self, acme: Merchant, settings: Settings, tmp_path: Path) -> None:
-        settings.EMAIL_BACKEND = written.EMAIL_BACKEND  # replaces pytest-django's mail backend
+        settings.EMAIL_BACKEND = written.EMAIL_BACKEND  # instead of pytest-django's mail backend
         settings.EMAIL_FILE_PATH = tmp_path / "mail"
         reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()

@@ -1,1 +1,1 @@
-"""The sums of closed days."""
+"""The ledger's sums for closed days."""

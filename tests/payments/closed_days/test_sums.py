@@ -1,4 +1,4 @@
-"""Balances from the sums of closed days and months: totals, the number of rows read, and late postings."""
+"""Balances that are computed from the sums of closed days and months: totals, rows read, and late postings."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ ACCOUNT = Posting.Account.MERCHANT
 
 @pytest.fixture
 def second_connection() -> Iterator[Any]:
-    """Yield a second connection, as another process would have."""
+    """Yield a second database connection, as another process would have."""
     parameters = connection.get_connection_params()
     names = ("dbname", "host", "user", "password", "port")
     with psycopg.connect(**{name: parameters[name] for name in names if name in parameters}) as own:
@@ -52,7 +52,7 @@ def post_capture(
 
 
 def sum_of_postings(merchant: Merchant) -> dict[str, int]:
-    """Return the sum of the postings to the merchant's account, by currency."""
+    """Map each currency to the sum of the postings to the merchant's account."""
     rows = Posting.objects.filter(merchant=merchant, account=ACCOUNT).values_list("currency")
     return dict(rows.annotate(total=Sum("amount")).order_by("currency"))
 
@@ -81,7 +81,7 @@ EDGES = (
 def quarter(acme: Merchant, rival: Merchant) -> Merchant:
     """Post different amounts at the first and last moments of months and days.
 
-    The postings are in two currencies and belong to two merchants.
+    The postings belong to two merchants, and are in two currencies.
     """
     for number, moment in enumerate(EDGES):
         post_capture(acme, at(moment), 10**number)
@@ -187,7 +187,7 @@ class TestLateTransactions:
     def test_a_posting_after_the_clock_ran_ahead_counts_on_the_first_open_day(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
-        """Future days were closed while the clock ran ahead.
+        """The clock ran ahead for a while, so future days were closed.
 
         A posting with the correct time then counts on the first open day.
         """
@@ -221,7 +221,8 @@ class TestLateTransactions:
     ) -> None:
         """A transaction gets an id before the trigger reads `closed_until`, even if it then adds no posting.
 
-        Without an id, the summing of newly closed days would not wait for this transaction.
+        When days are closed, their sums wait for running transactions. They would not wait for a transaction
+        without an id.
         """
         second_connection.execute(
             "CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)"
@@ -250,9 +251,9 @@ class TestLateTransactions:
 
 
 def read(merchant: Merchant) -> dict[str, int]:
-    """Return how many rows of each table are read for a balance."""
+    """Map each table to the number of rows that are read for a balance."""
     known = LedgerClosing.objects.get().summed_until
-    accounts = [ACCOUNT.value]  # a page reads the balances of the accounts that it shows, and no others
+    accounts = [ACCOUNT.value]  # a page reads only the balances of the accounts that it shows
     parameters: Any = {"merchant": merchant.pk, "accounts": accounts, "known": known}
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statements.READ_BALANCES}", parameters)
@@ -313,9 +314,9 @@ class TestTheProof:
 
     @pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=40)])
     def test_finds_a_posting_in_closed_days_of_the_future(self, acme: Merchant, ahead: timedelta) -> None:
-        """The clock ran ahead, so future days are closed. The trigger for late postings is off.
+        """The clock ran ahead, so future days are closed. The trigger for late postings is disabled.
 
-        The proof finds a posting in these days.
+        The proof finds a posting on one of these days.
         """
         now = clock.now()
         post_capture(acme, now, 5)

@@ -1,4 +1,4 @@
-"""The table of kinds is complete, the code reports each kind, and pages and mails show its texts."""
+"""The table of discrepancy kinds is complete, the code reports each kind, and pages and mails show its texts."""
 
 import ast
 import html
@@ -27,15 +27,15 @@ OLD = "texts_nearly_used_up"
 
 @cache
 def modules() -> Mapping[Path, ast.Module]:
-    """Return the product's modules except the table of kinds, as syntax trees by path."""
+    """Map each module of the product, except the table of kinds, to its syntax tree."""
     found = (path for app in APPS for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts)
     return {path: ast.parse(path.read_text()) for path in found if path != TABLE}
 
 
 def reported_in(node: ast.AST) -> Iterator[str]:
-    """Yield the names of the kinds that code reports.
+    """Yield the names of the discrepancy kinds that this code reports.
 
-    Code that only closes discrepancies, compares kinds or finds rows is left out.
+    If code only closes discrepancies, compares kinds or finds rows, it is left out.
     """
     match node:
         case ast.Compare() | ast.Call(func=ast.Attribute(attr="close_resolved")):
@@ -103,7 +103,7 @@ class TestReporting:
 class TestThePages:
     @pytest.fixture
     def rows(self, captured: Checkout) -> list[Discrepancy]:
-        """Return a discrepancy of each kind, and one of a kind that only an earlier release reported."""
+        """Return a discrepancy of each kind, and one of an old kind that only an earlier release reported."""
         capture = Operation.objects.get(kind="capture")
         for kind in kinds.TABLE.values():
             reporting.report_operation(capture, kind)

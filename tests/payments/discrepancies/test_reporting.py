@@ -1,4 +1,4 @@
-"""A discrepancy is reported once while it is open. After a person has closed it, it can be reported again."""
+"""While a discrepancy is open, it is not reported again. After a person has closed it, it can be reported again."""
 
 import pytest
 from django.contrib.admin.models import LogEntry

@@ -1,4 +1,4 @@
-"""Operators' actions on merchants in the admin, and their changes to merchants."""
+"""Operators' actions on merchants, and their changes to merchants, in the admin."""
 
 import html
 import re
@@ -163,7 +163,7 @@ class TestMerchant:
 
 
 def typed(page: Any) -> dict[str, Any]:
-    """Return the fields that a browser posts from a row's page if the operator has changed no field."""
+    """Return the fields that a browser posts from a row's page if the operator changes no field."""
     form = page.context["adminform"].form
     found = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
     drawn = re.findall(r'name="(initial-[^"]+)"(?: value="([^"]*)")?', page.content.decode())
@@ -171,7 +171,7 @@ def typed(page: Any) -> dict[str, Any]:
 
 
 class TestChanging:
-    """Saving a page that an operator opened before someone else changed the same row."""
+    """An operator opens a row's page and saves it after someone else has changed the row."""
 
     @pytest.mark.rule("operator.changes")
     def test_keeps_changes_that_the_merchant_made_since_the_page_was_opened(
@@ -227,7 +227,7 @@ class TestChanging:
     def test_of_append_only_rows_locks_no_row(
         self, post_action: Act, client: Client, captured: Checkout, page: str
     ) -> None:
-        """A refused change or deletion of a posting locks no row.
+        """If a change or deletion of a posting is refused, no row is locked.
 
         The service's database role is not allowed to lock rows of append-only tables.
         """
@@ -244,7 +244,7 @@ class TestChanging:
     def test_delays_a_logo_upload_at_the_same_time(
         self, post_action: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A logo upload waits until the operator's page is saved, so that no logo address is used twice."""
+        """A logo upload waits until the operator's change is saved. Otherwise, a logo address could be used twice."""
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page)) | {"brand_colour": "#A61C59"}
 

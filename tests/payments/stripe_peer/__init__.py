@@ -1,1 +1,1 @@
-"""A strict double of Stripe's API for tests of an adapter. It keeps state and answers HTTP requests."""
+"""A strict test double of Stripe's API, called the peer. It stores objects and answers HTTP requests."""

@@ -1,4 +1,4 @@
-"""Requests to the API: authentication, routing, checking of the parameters, and the response."""
+"""Requests to the API: authentication, routing, parameter checks, and the response."""
 
 import json
 import re
@@ -54,7 +54,7 @@ class Request:
 
 
 def answer(peer: Peer, request: Request, fault: dict[str, Any] | None = None) -> Reply:
-    """Return the response to a request, with the fault that a switch has set."""
+    """Return the response to a request. `fault` is the fault that a switch has set for it, if any."""
     headers = {"Request-Id": f"req_{secrets.token_hex(7)}"}
     try:
         reply = _checked(peer, request, fault or {}, headers)
@@ -115,7 +115,7 @@ def _done(path: str, call: Call, headers: dict[str, str]) -> Reply:
 
 
 def _catch_up(peer: Peer) -> None:
-    """Carry out the calls that got an error response earlier and are due now.
+    """Carry out earlier calls that got an error response and are due now.
 
     (Documentation: "Advanced error handling", "Server errors")
     """
@@ -135,7 +135,7 @@ def _age(book: Book) -> None:
 
 
 def failed(headers: dict[str, str], status: int = 500) -> Reply:
-    """Return the response for an error on Stripe's side. (Reference: "Errors", `api_error`)"""
+    """Return the response for a server error at Stripe. (Reference: "Errors", `api_error`)"""
     return _refused(Refusal("An unknown error occurred.", status=status, type=errors.API), headers)
 
 

@@ -1,4 +1,4 @@
-"""The peer's state: objects of each account and mode, its clock, and the tests' switches."""
+"""The state of the peer: the objects of each account and mode, its clock, and the switches that tests have set."""
 
 import copy
 import secrets
@@ -39,19 +39,19 @@ class Peer:
     keys: dict[Any, Any] = field(default_factory=dict)  # idempotency keys
     faults: list[Thing] = field(default_factory=list)
     met: list[Thing] = field(default_factory=list)  # the faults that have affected a request
-    partial: list[int] = field(default_factory=list)  # the maximum amount of each of the next authorizations
-    # Calls that are carried out later, each with the time from which it is due.
+    partial: list[int] = field(default_factory=list)  # maximum amounts of the next authorizations
+    # Calls that are carried out later. Each has the time from which it is due.
     late: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
-    pending: list[Thing] = field(default_factory=list)  # why the next refunds are pending, as set by tests
-    ahead: int = 0  # seconds by which tests have advanced the clock
-    # Chooses the order of objects that are created in the same second, and the sizes of pages.
+    pending: list[Thing] = field(default_factory=list)  # reasons for which the next refunds are pending
+    ahead: int = 0  # the number of seconds by which tests have advanced the clock
+    # Chooses the sizes of pages, and the order of objects that are created in the same second.
     chance: Random = field(default_factory=lambda: Random(1))
 
     def now(self) -> int:
         return int(time.time()) + self.ahead
 
     def book(self, account: str, livemode: bool) -> "Book":
-        """Return the objects of one account in one mode. A request sees the objects of only one book."""
+        """Return the book of one account in one mode. A request sees only the objects of one book."""
         return self.books.setdefault((account, livemode), Book(self, account, livemode))
 
 
@@ -62,11 +62,11 @@ class Book:
     livemode: bool
     objects: dict[str, dict[str, Thing]] = field(default_factory=dict)
     cards: dict[str, str] = field(default_factory=dict)  # maps a payment method to its name in `cards.CARDS`
-    version: str = ""  # the account's API version, for its events; "" for the request's version
+    version: str = ""  # the API version of the account's events, or "" for that of the request
     lacks: Thing = field(default_factory=dict)  # fields of the account that tests have changed
-    # The balance's currency and the exchange rate, if all lines of the balance are in one currency.
+    # The currency of the balance and the exchange rate, if the balance has only one currency.
     settles_in: tuple[str, float] | None = None
-    request_ids: Thing = field(default_factory=dict)  # the ids of the current request, for its events
+    request_ids: Thing = field(default_factory=dict)  # the ids of the current request, which its events name
 
     def make(self, kind: str, **fields: Any) -> Thing:
         """Add an object with a new id."""
@@ -84,7 +84,7 @@ class Book:
         return row
 
     def all(self, kind: str) -> list[Thing]:
-        """Return all objects of a kind, newest first. Objects of the same second are in random order.
+        """Return all objects of a kind, newest first. If objects have the same second, their order is random.
 
         (Reference: "Pagination")
         """
@@ -94,7 +94,7 @@ class Book:
         return next((kind[object_id] for kind in self.objects.values() if object_id in kind), None)
 
     def emit(self, name: str, subject: Thing, **previous: Any) -> Thing:
-        """Add an event with the object as it is now. (Reference: "Events", "The Event object")"""
+        """Add an event with the current state of the object. (Reference: "Events", "The Event object")"""
         content: Thing = {"object": self._in_own_version(subject)} | (
             {"previous_attributes": previous} if previous else {}
         )
@@ -113,7 +113,7 @@ class Book:
         return self.make("event", **fields)
 
     def _in_own_version(self, subject: Thing) -> Thing:
-        """Return a copy in the account's API version. (Documentation: "API upgrades", 2022-11-15)"""
+        """Return a copy of it in the account's API version. (Documentation: "API upgrades", 2022-11-15)"""
         copied = copy.deepcopy(subject)
         if "latest_charge" in copied and "" < self.version < "2022-11-15":
             del copied["latest_charge"]
@@ -134,7 +134,7 @@ class Book:
 
 @dataclass(frozen=True)
 class Call:
-    """One request that has been checked, with its book, its object's id and its parameters."""
+    """A request that has passed the checks, with its book, the id of its object and its parameters."""
 
     book: Book
     parameters: Thing
@@ -157,7 +157,7 @@ def public_fields(subject: Any) -> Any:
 
 
 def merge_metadata(old: Thing, update: Any) -> Thing:
-    """Return the metadata after an update. An empty value removes its name, and "" removes all names.
+    """Return the metadata after an update. An empty value removes one name, and "" removes all names.
 
     (Reference: "Metadata")
     """

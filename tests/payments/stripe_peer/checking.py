@@ -1,4 +1,4 @@
-"""Checks each request against Stripe's published names, types and enumerations (`parameters.json`)."""
+"""Checks each request against the names, types and enumerations that Stripe publishes (`parameters.json`)."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def document() -> dict[str, Any]:
 
 
 def check(path: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the typed parameters of a request, or refuse it as Stripe does.
+    """Return the typed parameters of a request. Refuse an invalid request as Stripe does.
 
     `path` is the method and path, such as `POST /v1/refunds`.
     """
@@ -71,7 +71,7 @@ def _list(inner: Any, content: Any, at: str) -> list[Any]:
 
 
 def _map(inner: Any, content: Any, at: str) -> dict[str, Any]:
-    # If the names in a map are numbers, `forms.decode` has turned the map into a list.
+    # If all names in a map are numbers, `forms.decode` has turned the map into a list.
     if isinstance(content, list):
         content = {str(number): value for number, value in enumerate(content)}
     if not isinstance(content, dict):
@@ -82,7 +82,7 @@ def _map(inner: Any, content: Any, at: str) -> dict[str, Any]:
 def _any(kinds: list[Any], content: Any, at: str) -> Any:
     """Return the value, converted to the first type that accepts it.
 
-    If no type accepts it, raise the error of a type that the value resembles.
+    If no type accepts the value, raise the error of a type that the value resembles.
     """
     errors = []
     for kind in kinds:

@@ -45,8 +45,8 @@ def signature(secret: str, payload: bytes, at: int) -> str:
 def due(book: Book, event_ids: list[str] | None) -> list[tuple[Thing, Thing]]:
     """Return pairs of an event and an endpoint that receives it.
 
-    If `event_ids` names events, return these in the given order. Otherwise, return all events that were never
-    sent, in any order. (Documentation: "Webhooks", "Event ordering")
+    If `event_ids` has ids, return their events in the given order. Otherwise, return all events that were
+    never sent, in any order. (Documentation: "Webhooks", "Event ordering")
     """
     if event_ids is not None:
         rows = [book.find("event", name) for name in event_ids]
@@ -57,10 +57,10 @@ def due(book: Book, event_ids: list[str] | None) -> list[tuple[Thing, Thing]]:
 
 
 def deliver(book: Book, options: dict[str, Any]) -> list[Thing]:
-    """Send the events that are due, each `times` times, and return the responses.
+    """Send each event that is due `times` times, and return the responses.
 
-    If `options` has a `secret`, it replaces the endpoint's secret, so that the signature is forged. If
-    `options` has an `age`, the signature is that many seconds old.
+    If `options` has a `secret`, the message is signed with it instead of the endpoint's secret, so the
+    signature is forged. If `options` has an `age`, the signature is that many seconds old.
     """
     with book.peer.lock:
         rows = [

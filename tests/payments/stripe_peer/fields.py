@@ -1,4 +1,4 @@
-"""Stripe's own card fields: its script, its frame, and the confirmation token that they create.
+"""Stripe's own card fields: the script, its frame, and the confirmation token that they create.
 
 (Documentation: "Payment Element", "Build two-step confirmation")
 """
@@ -35,7 +35,7 @@ def script() -> Reply:
 
 
 def show(query: str) -> Reply:
-    """Return the frame in the colours and fonts that the page requested."""
+    """Return the frame, in the colours and fonts that the page has requested."""
     style = {name: html.escape(values[0]) for name, values in parse_qs(query).items()}
     page = (HERE / "fields.html").read_text()
     page = re.sub(r"\{([a-z]+[A-Z]\w+)\}", lambda named: style.get(named[1], "inherit"), page)
@@ -43,7 +43,10 @@ def show(query: str) -> Reply:
 
 
 def take(peer: Peer, body: str) -> Reply:
-    """Create a confirmation token from the input, in the page's account and in the mode of the page's key."""
+    """Create a confirmation token from the input.
+
+    The token is in the page's account and in the mode of the page's key.
+    """
     entered = json.loads(body)
     if entered["key"] not in KEYS or (entered["account"] or PLATFORM) not in (PLATFORM, *CONNECTED):
         raise Refusal("Invalid API Key provided.", status=401)
@@ -56,7 +59,7 @@ def take(peer: Peer, body: str) -> Reply:
 
 
 def confirm(peer: Peer, body: str, address: str) -> Reply:
-    """Confirm a PaymentIntent by its client secret, even after an earlier attempt has failed.
+    """Confirm a PaymentIntent with its client secret. This is possible even after a failed attempt.
 
     (Reference: Stripe.js, `confirmPayment`)
     """

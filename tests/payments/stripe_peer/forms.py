@@ -10,7 +10,7 @@ _NAME = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 
 
 def decode(text: str) -> dict[str, Any]:
-    """Return the parameters of a query or a form. An object whose names are all numbers becomes a list."""
+    """Return the parameters of a query or a form. If all names of an object are numbers, it becomes a list."""
     tree: dict[str, Any] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         matched = _NAME.fullmatch(name)

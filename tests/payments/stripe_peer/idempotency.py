@@ -1,4 +1,4 @@
-"""Keys that make a repeated request harmless. (Reference: "Idempotent requests")"""
+"""Keys with which a request can safely be repeated. (Reference: "Idempotent requests")"""
 
 import json
 import time
@@ -31,8 +31,8 @@ class Stored:
 def run(book: Book, key: str, request: Any, work: Callable[[], Reply]) -> Reply:
     """Do the work once per key. A repeated request gets the first response, even if it is an error.
 
-    If a request has an invalid parameter or its key is in use, it is refused before the work begins. Then no
-    response is stored.
+    A request with an invalid parameter, or with a key that is in use, is refused before the work begins. In
+    this case, no response is stored.
     """
     if len(key) > MAX_LENGTH:
         raise Refusal(f"Idempotency keys have at most {MAX_LENGTH} characters.", type=errors.IDEMPOTENCY)
@@ -63,7 +63,7 @@ def _earlier(peer: Peer, place: tuple[str, bool, str], request: str) -> Reply | 
 
 
 def broken(peer: Peer) -> list[str]:
-    """Return the keys under which a server error is stored."""
+    """Return the keys for which a server error is stored."""
     stored = ((place[2], row.reply) for place, row in peer.keys.items())
     return [key for key, reply in stored if reply is not None and reply.status >= 500]
 

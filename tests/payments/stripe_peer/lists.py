@@ -1,7 +1,7 @@
 """Paginated lists, and expanded objects. (Reference: "Pagination", "Expanding Responses")
 
-If a request has a `limit`, the peer returns a random number of rows up to it. The caller must therefore read
-`has_more` to know whether there are more rows.
+If a request has a `limit`, the peer returns a random number of rows, which is at most the limit. The caller
+must therefore read `has_more` to find out whether there are more rows.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ MAX_EXPANDED = 4  # levels ("Expanding Responses")
 
 
 def list_endpoint(kind: str, path: str) -> Answer:
-    """Return the endpoint that lists the objects of a kind: it returns one filtered page, newest first."""
+    """Return an endpoint that lists the objects of a kind: one page, filtered, newest first."""
 
     def answer(call: Call) -> Thing:
         rows = [row for row in call.book.all(kind) if _matches(row, call.parameters)]
@@ -35,12 +35,12 @@ def list_endpoint(kind: str, path: str) -> Answer:
 
 
 def read_endpoint(kind: str) -> Answer:
-    """Return the endpoint that reads one object of a kind by its id."""
+    """Return an endpoint that reads one object of a kind by its id."""
     return lambda call: call.book.find(kind, call.id, "intent" if kind == "payment_intent" else "id")
 
 
 def _listed(events: list[Thing], call: Call) -> list[Thing]:
-    """Return the events that are not too old. (Reference: "List all events")"""
+    """Return the events that are new enough to be listed. (Reference: "List all events")"""
     parameters = call.parameters
     if len(parameters.get("types", [])) > MAX_TYPES or {"type", "types"} <= parameters.keys():
         message = f"You may pass either type or types, and at most {MAX_TYPES} types."
@@ -94,7 +94,7 @@ def _position(ids: list[str], object_id: str, param: str) -> int:
 
 
 def expand(book: Book, node: Thing, paths: list[str]) -> Thing:
-    """Replace the id at each path, such as `data.latest_charge`, with the object that it names."""
+    """At each path, such as `data.latest_charge`, replace the id by the object that it names."""
     for path in paths:
         if path.count(".") >= MAX_EXPANDED:
             raise Refusal(f"You cannot expand more than {MAX_EXPANDED} levels: {path}", param="expand")

@@ -1,7 +1,7 @@
-"""Reduces the description of Stripe's requests to names, types and enumerations, for the paths in use.
+"""Reduces the definitions of Stripe's requests to names, types and enumerations, for the paths in use.
 
 `python -m tests.payments.stripe_peer.reduce` reads the parameters from the installed `stripe` library and
-writes `parameters.json`. Stripe generates the library from its OpenAPI document of one API version. The file
+writes `parameters.json`. Stripe generates this library from the OpenAPI document of one API version. The file
 contains none of Stripe's descriptions.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import stripe
 from stripe import RequestOptions
-from typing_extensions import is_typeddict  # recognises the library's types, which are not from `typing`
+from typing_extensions import is_typeddict  # recognises the library's types, unlike that of `typing`
 
 FILE = Path(__file__).with_name("parameters.json")
 PATHS = {
@@ -54,7 +54,7 @@ PATHS = {
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 Reduced = dict[str, Any]
-# Names in the type hints of RequestOptions, which is part of each request's parameters.
+# These names occur in the type hints of RequestOptions, which is part of each request's parameters.
 _NAMES = {"StripeContext": str, "Mapping": Mapping}
 
 
@@ -95,14 +95,15 @@ def _type(hint: Any, kinds_by_name: Reduced) -> Any:
         return {"enum": list(arguments)}
     if origin in (list, dict):
         return {"list" if origin is list else "map": _type(arguments[-1], kinds_by_name)}
-    # The only remaining type is the library's own class for metadata.
+    # Only one type is left: the library's own class for metadata.
     return {"map": "string"}
 
 
 def _one_of(kinds: list[Any]) -> Any:
     """Return a single type, or an `any` of several types.
 
-    The library also allows any string for an enumeration, for future values. Such a string is left out.
+    For an enumeration, the library also allows any string, because values can be added in future. This is
+    left out.
     """
     listed = any(isinstance(kind, dict) and kind.get("enum", [""]) != [""] for kind in kinds)
     left = [kind for kind in kinds if not (listed and kind == "string")]
@@ -111,7 +112,7 @@ def _one_of(kinds: list[Any]) -> Any:
 
 
 def written(reduced: Reduced) -> str:
-    """Return the requests and types as JSON with one type per line, so that diffs are readable."""
+    """Return the requests and types as JSON, with one type per line, so that diffs are readable."""
     head = {name: reduced[name] for name in ("source", "version", "paths")}
     lines = [f"  {json.dumps(name)}: {json.dumps(kind)}" for name, kind in sorted(reduced["types"].items())]
     return json.dumps(head, indent=1)[:-2] + ',\n "types": {\n' + ",\n".join(lines) + "\n }\n}\n"

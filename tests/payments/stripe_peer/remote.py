@@ -1,4 +1,4 @@
-"""Starts and stops the peer in another process, and sets its switches for tests."""
+"""Runs the peer in another process, and sets its switches for tests."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ class Remote:
         self, key: str = "sk_test_peer", account: str | None = None, *, repeats: int = 0
     ) -> StripeClient:
         """Return the official library's client for the peer, with `repeats` automatic retries."""
-        addresses = {"api": self.address}  # the library's name for the API's base address
+        addresses = {"api": self.address}  # "api" is the library's name for the base address of the API
         return StripeClient(
             key,
             stripe_account=account,
@@ -42,7 +42,7 @@ class Remote:
 
 @contextmanager
 def running() -> Iterator[Remote]:
-    """Run a peer until the block ends."""
+    """Run a peer for the duration of the block."""
     command = [sys.executable, "-m", "tests.payments.stripe_peer.server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running_peer:
         try:

@@ -1,7 +1,7 @@
 """The peer as a process: `python -m tests.payments.stripe_peer.server [port [address]]`.
 
-It prints its address and serves requests. `address` is the base address of the peer's pages, as browsers can
-reach them.
+It prints its address and serves requests. `address` is the base address at which browsers can reach the
+peer's pages.
 """
 
 import json
@@ -45,7 +45,7 @@ class Line(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log no request, because requests carry secrets."""
+        """Do not log requests, because they contain secrets."""
 
     def _serve(self) -> None:
         url = urlsplit(self.path)
@@ -75,7 +75,7 @@ class Line(BaseHTTPRequestHandler):
             return Reply(refusal.status, json.dumps({"error": refusal.as_json}).encode())
 
     def _ask(self, request: api.Request) -> None:
-        """Respond to an API request, or cause the fault that a switch has set for it."""
+        """Respond to an API request. If a switch has set a fault for it, cause the fault."""
         peer = self.server.peer
         fault = switches.fault(peer, request.method, request.path) or {}
         mode, is_before = fault.get("mode"), fault.get("when") == "before"

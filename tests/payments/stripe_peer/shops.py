@@ -10,7 +10,7 @@ from tests.serving import Reply, serving
 
 @dataclass
 class Shop:
-    """A server that stores each message and its signature, and responds with the status set by a test."""
+    """A server that stores each message and its signature. It responds with the status that the test has set."""
 
     address: str = ""
     messages: list[tuple[bytes, str]] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Shop:
 
 @contextmanager
 def listening() -> Iterator[Shop]:
-    """Run a shop until the block ends."""
+    """Run a shop for the duration of the block."""
     shop = Shop()
     with serving(shop.take) as address:
         shop.address = f"{address}/hook"

@@ -1,4 +1,4 @@
-"""The switches with which tests control the peer: JSON requests to `/_peer/…`. Stripe has no such API."""
+"""Switches: JSON requests to `/_peer/…` with which tests control the peer. Stripe has no such API."""
 
 import re
 from collections.abc import Callable
@@ -18,14 +18,14 @@ def turn(peer: Peer, name: str, body: Body) -> Any:
     """Call the switch, and return its response."""
     if name not in _SWITCHES:
         raise Refusal(f"There is no switch {name}.", status=404)
-    if name == "deliver":  # it sends requests, which must not happen under the lock
+    if name == "deliver":  # this switch sends requests, which must not happen under the lock
         return _SWITCHES[name](peer, body)
     with peer.lock:
         return public_fields(_SWITCHES[name](peer, body))
 
 
 def fault(peer: Peer, method: str, path: str) -> Body | None:
-    """Return the fault that is set for this request, if any, and reduce its remaining number by one."""
+    """Return the fault that is set for this request, or None. Reduce the fault's remaining number by one."""
     with peer.lock:
         for row in peer.faults:
             if row["method"] in ("", method) and re.fullmatch(row["path"], path):
@@ -63,7 +63,7 @@ def _book(peer: Peer, body: Body) -> Book:
 def _clear(peer: Peer, body: Body) -> None:
     """Reset the peer to its initial state.
 
-    `seed` determines the sizes of pages, and the order of objects that were created in the same second.
+    `seed` determines the sizes of pages, and the order of objects that are created in the same second.
     """
     for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial, peer.late, peer.pending):
         held.clear()
@@ -99,7 +99,7 @@ def _dispute(peer: Peer, body: Body) -> Any:
 
 
 def _decide(peer: Peer, body: Body) -> Any:
-    """Give a dispute another status. A final status moves the money to the winner."""
+    """Give a dispute another status. If the status is final, the money moves to the winner."""
     book = _book(peer, body)
     dispute = book.find("dispute", body["dispute"])
     changes = disputes.end if body["status"] in disputes.ENDS else disputes.go_on
@@ -116,7 +116,7 @@ def _move_dispute(peer: Peer, body: Body) -> Any:
 
 
 def _settle_in(peer: Peer, body: Body) -> None:
-    """Keep the account's balance in one currency from now on. Convert other currencies at `rate`."""
+    """From now on, keep the account's balance in one currency. Convert other currencies at `rate`."""
     _book(peer, body).settles_in = (body["currency"], body["rate"])
 
 
@@ -131,7 +131,7 @@ def _keys(peer: Peer, body: Body) -> Any:
 
 
 def _lacks(peer: Peer, body: Body) -> None:
-    """Change fields of the account from now on."""
+    """Change fields of the account."""
     _book(peer, body).lacks = body["fields"]
 
 
@@ -145,7 +145,7 @@ def _show(peer: Peer, body: Body) -> Any:
 
 
 def _version(peer: Peer, body: Body) -> None:
-    """Write the account's events in the given API version from now on."""
+    """From now on, write the account's events in the given API version."""
     _book(peer, body).version = body["version"]
 
 

@@ -1,6 +1,6 @@
-"""Events: the peer lists them, sends them on request and signs them.
+"""The peer lists events, sends them on request, and signs them.
 
-The official library accepts the events, and refuses forged ones.
+The official library accepts these events and refuses forged ones.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Idempotency keys: a request is carried out once per key, and its response is stored, even an error."""
+"""Idempotency keys: for each key, a request is carried out once and its response is stored, even if it is an error."""
 
 import threading
 import time
@@ -95,7 +95,7 @@ def test_a_key_in_use_is_409(peer: Remote, stripe: StripeClient) -> None:
     first = threading.Thread(target=stripe.v1.payment_intents.create, args=(PAYMENT, KEY))
     first.start()
     while peer.switch("faults"):
-        time.sleep(0.01)  # until the peer is processing the first request
+        time.sleep(0.01)  # wait until the peer is processing the first request
     time.sleep(0.1)
     with pytest.raises(library.APIError) as refused:
         peer.client().v1.payment_intents.create(PAYMENT, KEY)

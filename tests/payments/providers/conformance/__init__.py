@@ -1,1 +1,1 @@
-"""Tests that every adapter must pass. Each provider has a desk: its cardholders, banks and dashboard."""
+"""Tests that every adapter must pass. Each provider has a desk, which acts as its payers, banks and staff."""

@@ -1,11 +1,11 @@
-"""A provider in memory that accepts every call and confirms it later, with its adapter.
+"""A provider in memory, and its adapter. The provider accepts every call and confirms it later.
 
 Some payment processors answer only that they have received a call, and send its outcome as a notification.
 The adapter finds a call by the reference in this answer. If the answer was lost, the adapter searches the
 payment's list of calls for the operation's id, which it sent with the call.
 
-The list lags by one reading. The payment also has the number of its calls. If the list is shorter, a call
-that is not in the list might still exist, so `is_vouched` is false.
+The list is always one reading old. The provider also reports the number of the payment's calls. If the list
+is shorter than this number, a missing call might still exist, so `is_vouched` is false.
 """
 
 import hmac
@@ -76,27 +76,27 @@ class Charge:
     made_at: datetime = field(default_factory=clock.now)
     state: str = ""  # asked, held, captured or voided
     acts: list[Act] = field(default_factory=list)
-    listed: int = 0  # how many of `acts` the next reading of the list returns
+    listed: int = 0  # the next reading of the list returns this many of `acts`
     disputes: list[DisputeRecord] = field(default_factory=list)
 
     def given_back(self) -> int:
-        """Return the amount of all refunds that are settled or pending."""
+        """Return the sum of all refunds that are settled or pending."""
         gone = (Verdict.FAILED, Verdict.DECLINED)
         return sum(act.amount for act in self.acts if act.kind == "refund" and act.verdict not in gone)
 
     def capture(self) -> Act | None:
-        """Return the capture that has succeeded, even if the list does not show it yet, or None."""
+        """Return the capture that has succeeded, or None. The capture need not be in the list yet."""
         done = (act for act in self.acts if (act.kind, act.verdict) == ("capture", Verdict.SUCCEEDED))
         return next(done, None)
 
     def list_acts(self) -> list[Act]:
-        """Return the acts that existed at the previous reading: the list lags by one reading."""
+        """Return the acts that existed when the list was read last, because the list is always one reading old."""
         shown, self.listed = self.acts[: self.listed], len(self.acts)
         return shown
 
 
 class AsynchronousProvider:
-    """A payments.provider.Provider that never confirms a call at once. It sends notifications instead."""
+    """A payments.provider.Provider that never confirms a call in its answer. It sends notifications instead."""
 
     urls = ""
     page_origins: tuple[str, ...] = ("https://cards.example",)
@@ -241,7 +241,7 @@ class AsynchronousProvider:
         return next((act for act in acts if act.key == key), None)
 
     def _call(self, operation: Operation, begin: Callable[[], Act]) -> Outcome:
-        """Accept a call once per key, and return the answer that the current fault allows."""
+        """Accept a call once per key. Return the answer that the current fault allows."""
         failure = self.faults.pop(operation.kind, None)
         if failure == CallFailure.REPLAYED_ERROR:
             self.broken.add(operation.pk)
@@ -268,7 +268,7 @@ class AsynchronousProvider:
         return Outcome(act.verdict, act.reference, reason, act.action_url, facts, amount)
 
     def tell(self, payment: UUID, act: Act) -> None:
-        """Queue a notification with the current state of an act, and mark the payment as changed."""
+        """Queue a notification about the current state of an act, and mark the payment as changed."""
         self.tell_of(payment, key=str(act.key), kind=act.kind, verdict=act.verdict.value, is_ours=act.is_ours)
 
     def tell_of(self, payment: UUID, **facts: str | bool) -> None:
@@ -282,7 +282,7 @@ def _refused(operation: Operation, reason: str) -> Act:
 
 
 def end_of_refund(charge: Charge) -> tuple[Verdict, str]:
-    """Return the verdict that an accepted refund gets on the charge's card, and the reason if it fails."""
+    """Return the final verdict on an accepted refund to the charge's card, and the reason if the refund fails."""
     fails = charge.card == Card.REFUND_FAILS
     return (Verdict.FAILED, "account_closed") if fails else (Verdict.SUCCEEDED, "")
 

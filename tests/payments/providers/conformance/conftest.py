@@ -31,7 +31,7 @@ PROVIDERS = ["sandbox", "stripe", "asynchronous", *(["stripe's test mode"] if st
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests that Stripe's test mode cannot carry out."""
+    """Leave out the tests that cannot run in Stripe's test mode."""
     items[:] = [
         item
         for item in items
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def desk(
     request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[Desk]:
-    """Yield the desk of each provider in turn. The service uses the provider's adapter."""
+    """Yield the desk of each provider in turn. During the test, the service uses the adapter of this provider."""
     with shops.listening() as shop:
         made: Desk
         if request.param == "sandbox":

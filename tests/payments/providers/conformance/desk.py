@@ -1,6 +1,6 @@
-"""The desk of a provider: the actions that tests carry out as its payers, banks and staff.
+"""The desk of a provider: the actions that a test carries out as the provider's payers, banks and staff.
 
-The actions are the same for every provider.
+Every provider's desk has the same actions.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from payments.provider import Provider
 
 
 class Card(StrEnum):
-    """A card, named after the behaviour of its bank."""
+    """A card. Its name describes how its bank behaves."""
 
     GOOD = "approved"
     DECLINED = "declined"
@@ -27,7 +27,7 @@ class Card(StrEnum):
 
 
 class CallFailure(StrEnum):
-    """The way in which a call fails."""
+    """How a call fails."""
 
     SILENT = "the connection breaks before the call is carried out"
     DONE_SILENT = "the connection breaks after the call is carried out"
@@ -37,7 +37,7 @@ class CallFailure(StrEnum):
 
 
 class Desk(Protocol):
-    """A provider under test: its adapter, and the actions of its payers, banks and staff."""
+    """A provider under test: its adapter, and the actions of its payers, its banks and the merchant's staff."""
 
     provider: Provider
 
@@ -48,10 +48,10 @@ class Desk(Protocol):
         """Answer the bank's challenge as the payer."""
 
     def make_calls_fail(self, verb: str, failure: CallFailure) -> None:
-        """Make the next call of `verb` fail. `verb` can also be `register`, `look_up` or `movements`."""
+        """Make the next call of `verb` fail. The verb can also be `register`, `look_up` or `movements`."""
 
     def hold_less(self, amount: int) -> None:
-        """Make the next authorization hold no more than this amount."""
+        """Let the next authorization hold at most this amount."""
 
     def settle(self) -> None:
         """Settle all calls that the provider has accepted, as if enough time had passed."""
@@ -60,16 +60,16 @@ class Desk(Protocol):
         """Make the provider forget every key."""
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
-        """Capture, void or refund as the merchant's staff do in the provider's own dashboard."""
+        """Capture, void or refund a payment in the provider's dashboard, as the merchant's staff do."""
 
     def refund_outside(self, payment: Payment, amount: int, pending: bool = False) -> None:
-        """Refund as the merchant's staff do: settled at once, or pending until `settle`."""
+        """Refund a payment as the merchant's staff do. The refund settles at once, or is pending until `settle`."""
 
     def return_refund(self, reference: str) -> None:
-        """Return a settled refund, as the cardholder's bank does."""
+        """Return a settled refund to the merchant, as the cardholder's bank does."""
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
-        """Dispute a payment or a part of it, as the payer's bank does. The card must be DISPUTED."""
+        """Dispute a payment or part of it, as the payer's bank does. The card must be DISPUTED."""
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
         """Decide the open dispute of a payment."""
@@ -78,4 +78,4 @@ class Desk(Protocol):
         """Return the notifications that were sent since the last call."""
 
     def forged(self) -> HttpRequest:
-        """Return a notification that another party has signed."""
+        """Return a notification with the signature of another party."""

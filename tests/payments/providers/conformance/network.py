@@ -1,4 +1,4 @@
-"""A proxy for a provider that cannot cause faults on request. It adds broken connections and errors."""
+"""A proxy that breaks connections and adds errors, for a provider that cannot cause faults on request."""
 
 import re
 import socket
@@ -21,7 +21,7 @@ FAILED = b'{"error": {"type": "api_error", "message": "An unknown error occurred
 
 
 class Fault(NamedTuple):
-    """A fault for the next request with this method and a path that matches the regular expression."""
+    """A fault for the next request that has this method and whose path matches the regular expression."""
 
     method: str
     path: str
@@ -29,7 +29,7 @@ class Fault(NamedTuple):
 
 
 class Network(ThreadingHTTPServer):
-    """A proxy that carries requests to `upstream` and returns its answers. Each of `faults` occurs once."""
+    """A proxy that passes requests to `upstream` and returns its answers. Each of `faults` occurs once."""
 
     daemon_threads = True
 
@@ -44,7 +44,7 @@ class Network(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def fault_for(self, method: str, path: str, key: str) -> CallFailure | None:
-        """Return the fault for a request, if any. An error that is stored under its key is repeated."""
+        """Return the fault for a request, or None. An error that is stored under the request's key is repeated."""
         for fault in self.faults:
             if fault.method == method and re.fullmatch(fault.path, path):
                 self.faults.remove(fault)
@@ -73,7 +73,7 @@ class _Line(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log no request, because requests contain keys."""
+        """Do not log requests, because they contain keys."""
 
     def _carry(self, body: bytes) -> http.Response:
         headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP}
@@ -93,7 +93,7 @@ class _Line(BaseHTTPRequestHandler):
 
 @contextmanager
 def carrying(upstream: str) -> Iterator[Network]:
-    """Run a proxy until the block ends."""
+    """Run a proxy for the duration of the block."""
     with Network(upstream) as network:
         threading.Thread(target=network.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield network

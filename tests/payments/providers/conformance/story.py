@@ -1,4 +1,4 @@
-"""A payment for the tests of a provider, with functions to begin, send, look up and record its operations."""
+"""A payment for the tests of a provider. Its functions begin, send, look up and record operations."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -17,11 +17,11 @@ from tests.payments.providers.conformance.desk import Card, Desk
 
 Kind = Operation.Kind
 ACTS = [Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID, Kind.REFUND]
-READINGS = 5  # the books must be up to date after at most this many readings
+READINGS = 5  # after at most this many readings, the books must be up to date
 
 
 class Story:
-    """A payment by one card, with `amount` in minor units."""
+    """A payment with one card. `amount` is in minor units."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Story:
         )
 
     def begin(self, kind: Kind, amount: int = 0) -> Operation:
-        """Write an operation, for the whole amount if `amount` is 0."""
+        """Write an operation. If `amount` is 0, it is for the whole amount."""
         operation = operations.begin(self.payment, kind, now=clock.now(), cause=CAUSE)
         operation.amount = amount or self.payment.amount
         operation.save(update_fields=["amount"])
@@ -59,7 +59,7 @@ class Story:
         return operations.look_up(self.anew(operation.pk))
 
     def find(self, operation: Operation) -> Outcome:
-        """Look up an operation. If the answer is a NOT_FOUND that is not vouched for, look it up again."""
+        """Look up an operation. If it is not found and the provider does not vouch for that, look it up again."""
         found = self.look_up(operation)
         is_open = found.verdict == Verdict.NOT_FOUND and not found.is_vouched
         return self.look_up(operation) if is_open else found
@@ -75,7 +75,10 @@ class Story:
         return outcome
 
     def end(self, operation: Operation, outcome: Outcome) -> Outcome:
-        """Record an answer. If it is pending, settle and look up the operation. Return the final answer."""
+        """Record an answer, and return the final answer.
+
+        If the answer is pending, settle the operation, look it up, and record the final answer too.
+        """
         self.record(operation, outcome)
         if outcome.verdict != Verdict.PENDING:
             return outcome
@@ -83,12 +86,12 @@ class Story:
         return self.record(operation, self.look_up(operation))
 
     def send_again(self, operation: Operation) -> Outcome:
-        """Send an operation again, as another process would, and return its final outcome."""
+        """Send an operation again, as another process would. Return its final outcome."""
         row = self.anew(operation.pk)
         return self.end(row, self.ask(row))
 
     def do(self, kind: Kind, amount: int = 0) -> Outcome:
-        """Begin an operation, send it, and return its final outcome."""
+        """Begin and send an operation. Return its final outcome."""
         operation = self.begin(kind, amount)
         return self.end(operation, self.ask(operation))
 
@@ -100,13 +103,13 @@ class Story:
             assert self.do(Kind.CAPTURE).verdict == Verdict.SUCCEEDED
 
     def age_operations(self) -> None:
-        """Date all operations of the payment two days ago."""
+        """Change the dates of all the payment's operations to two days ago."""
         ago = clock.now() - timedelta(days=2)
         self.payment.operations.update(created_at=ago, first_sent_at=ago, last_sent_at=ago)
 
 
 def read(story: Story) -> Books:
-    """Read a payment's books until two readings are equal, because a provider's books can lag behind."""
+    """Read a payment's books until two readings are equal, because the books can be out of date at first."""
     found: list[Books] = []
     for _ in range(READINGS):
         said = provider.current_provider().movements(story.payment)

@@ -1,4 +1,4 @@
-"""The desk of Stripe, with the double of Stripe's API (tests/payments/stripe_peer) as the provider."""
+"""The desk of Stripe. The provider is the test double of Stripe's API (tests/payments/stripe_peer)."""
 
 import urllib.request
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ FAULTS = {
 
 
 class StripeDesk:
-    """The double of Stripe's API, and the settings with which the service uses it."""
+    """The test double of Stripe's API, and the settings with which the service uses it."""
 
     def __init__(self, peer: Remote, shop: Shop) -> None:
         self.provider: Provider = StripeProvider()
@@ -77,7 +77,7 @@ class StripeDesk:
         opener.open(urllib.request.Request(asked.action_url, answer), timeout=10).close()
 
     def confirm_again(self, payment: Payment) -> int:
-        """Confirm the PaymentIntent again with a good card, as the payer's browser can.
+        """Confirm the PaymentIntent again with a card that works, as the payer's browser can.
 
         Return the status code of the response.
         """
@@ -150,7 +150,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def times_of(method: str, failure: CallFailure) -> int:
-    """Return how many times a request must fail. A GET is retried once if its connection breaks."""
+    """Return how many times a request must fail. If the connection of a GET breaks, the GET is retried once."""
     return 2 if method == "GET" and failure in (CallFailure.SILENT, CallFailure.DONE_SILENT) else 1
 
 
@@ -161,7 +161,7 @@ def listen(client: StripeClient, shop: Shop) -> str:
 
 
 def act(client: StripeClient, kind: str, payment: Payment, amount: int) -> None:
-    """Capture, cancel or refund as Stripe's dashboard does."""
+    """Capture, cancel or refund a payment as Stripe's dashboard does."""
     intents, intent = client.v1.payment_intents, payment.provider_reference
     if kind == "refund":
         client.v1.refunds.create({"payment_intent": intent, "amount": amount})

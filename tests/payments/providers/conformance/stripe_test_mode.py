@@ -1,8 +1,8 @@
-"""The desk of Stripe itself, in the test mode of your account: STRIPE_TEST_KEY=sk_test_….
+"""The desk of Stripe itself, in the test mode of the developer's account: STRIPE_TEST_KEY=sk_test_….
 
-Stripe has test cards, test helpers, and evidence that decides a dispute. They replace the switches of the
-double of Stripe's API. A proxy in front of Stripe causes the faults. The messages are Stripe's events, which
-this module signs as Stripe does.
+Stripe offers test cards, test helpers, and evidence texts that decide a dispute. They are used instead of the
+switches of the test double. A proxy in front of Stripe causes the faults. The messages are Stripe's events,
+which this module signs as Stripe does.
 """
 
 import json
@@ -31,12 +31,12 @@ from tests.payments.stripe_peer.remote import Remote
 KEY = os.environ.get("STRIPE_TEST_KEY", "")
 API = os.environ.get("STRIPE_TEST_API", "https://api.stripe.com")
 SECRET = "whsec_of_nobody_but_us"
-PATIENCE = 120.0  # seconds to wait for changes that Stripe makes with a delay
+PATIENCE = 120.0  # seconds to wait for a change that Stripe makes with a delay
 IS_STRIPE = API.endswith(".stripe.com")
-# After this many seconds without a new event, all events have arrived.
+# If there is no new event for this many seconds, all events have arrived.
 QUIET = 3.0 if IS_STRIPE else 0.0
-FAILING = "5126"  # the last four digits of the card whose refunds fail
-# Tests that Stripe's test mode cannot run. They hold less than the amount, dispute a part of a payment, or
+FAILING = "5126"  # the last four digits of the card to which refunds fail
+# Tests that cannot run in Stripe's test mode. They hold less than the amount, dispute a part of a payment, or
 # end a single refund.
 BEYOND = (
     "test_held_for_less_than_requested_is_declined",
@@ -85,7 +85,7 @@ class TestModeDesk:
     def settle(self) -> None:
         """Wait until all refunds to the failing card have failed.
 
-        If the double replaces Stripe, make it settle the refunds first.
+        If the test double runs instead of Stripe, make it settle the refunds first.
         """
         if not IS_STRIPE:
             Remote(API).switch("settle_refunds")
@@ -105,7 +105,7 @@ class TestModeDesk:
         _wait_for(are_ended)
 
     def age_keys(self) -> None:
-        """Do nothing: Stripe cannot age keys, and operations are looked up by their ids anyway."""
+        """Leave the keys as they are: Stripe cannot age keys, and operations are looked up by their ids anyway."""
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         stripe.act(self.dashboard, kind, payment, amount)
@@ -119,7 +119,7 @@ class TestModeDesk:
         raise NotImplementedError("Only one test card of Stripe has refunds that fail.")
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
-        """Wait for the dispute that this card causes."""
+        """Wait for the dispute that this card causes automatically."""
         _wait_for(lambda: bool(self.provider.movements(payment).disputes))
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
@@ -151,7 +151,7 @@ class TestModeDesk:
 
 
 def _press(page: Page, words: tuple[str, str]) -> None:
-    """Press the first button, in any frame of the page, whose text contains one of the words."""
+    """Press the first button whose text contains one of the words. It can be in any frame of the page."""
 
     def is_pressed() -> bool:
         for frame in page.frames:

@@ -1,4 +1,4 @@
-"""Missing answers, errors and forgotten keys: the outcome can be looked up, and no call acts twice."""
+"""If answers are missing, errors occur or keys are forgotten, the outcome can be looked up and no call acts twice."""
 
 import pytest
 
@@ -12,7 +12,7 @@ UNDONE = (CallFailure.SILENT, CallFailure.ERROR, CallFailure.REPLAYED_ERROR)
 
 
 def is_done_once(story: Story, operation: Operation) -> bool:
-    """Return whether the books show that this operation was carried out once, and no other operation was."""
+    """Return whether the books show this operation exactly once, and no other operation."""
     books = read(story)
     moved = [(Kind.REFUND, row.amount) for row in books.refunds]
     if books.capture is not None and operation.kind != Kind.REFUND:

@@ -1,4 +1,4 @@
-"""The facts that an adapter declares: the amounts it accepts, the lifetime of its keys, and its card page."""
+"""The facts that an adapter declares: which amounts it accepts, how long its keys live, and its card page."""
 
 from datetime import timedelta
 

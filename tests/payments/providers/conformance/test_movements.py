@@ -1,4 +1,4 @@
-"""A provider's books of one payment, and the list of payments that have changed."""
+"""The provider's books of one payment, and its list of changed payments."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,14 +25,14 @@ def only_dispute(story: Story) -> DisputeRecord:
 
 
 def captured_payment(desk: Desk, merchant: Merchant, card: Card = Card.GOOD) -> Story:
-    """Return a payment of 9000 that is captured."""
+    """Return a captured payment of 9000 minor units."""
     story = Story(desk, merchant, card)
     story.carry_out_preceding(Kind.REFUND)
     return story
 
 
 def part(story: Story, amount: int) -> Operation:
-    """Begin the operation of one refund part."""
+    """Begin the operation for one part of a refund."""
     operation = story.begin(Kind.REFUND, amount)
     operation.purpose = Operation.Purpose.REFUND_PART
     operation.refund_uuid = factories.bare_refund(story.payment.merchant, story.payment.checkout_uuid)

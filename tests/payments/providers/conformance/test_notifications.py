@@ -17,7 +17,7 @@ from tests.payments.providers.conformance.story import ACTS, Kind, Story, read
 
 
 def all_notifications(desk: Desk) -> list[Notification]:
-    """Return the notifications in all messages that were sent."""
+    """Return the notifications in all messages that the provider has sent."""
     return [
         notification
         for message in desk.messages()
@@ -26,7 +26,7 @@ def all_notifications(desk: Desk) -> list[Notification]:
 
 
 def notifications_about(desk: Desk, story: Story) -> list[Notification]:
-    """Return the notifications in all messages that were sent, and check that they are about this payment."""
+    """Return the notifications in all sent messages. Check that they are about this payment."""
     found = all_notifications(desk)
     assert {notification.payment for notification in found} == {story.payment.pk}
     return found
@@ -35,7 +35,7 @@ def notifications_about(desk: Desk, story: Story) -> list[Notification]:
 def fits(notification: Notification, operation: Operation, *ends: Verdict) -> bool:
     """Return whether a notification fits this operation and one of these outcomes.
 
-    A notification also fits if it does not name the operation, its kind or the outcome.
+    If a notification does not name the operation, its kind or the outcome, this part fits.
     """
     is_named = notification.kind in ("", operation.kind) and notification.operation in (None, operation.pk)
     return is_named and notification.verdict in (*ends, Verdict.UNKNOWN)

@@ -1,4 +1,4 @@
-"""Every call and every outcome of the port, which must be the same at every provider."""
+"""Every call of the port, and every outcome. They must be the same at every provider."""
 
 import pytest
 

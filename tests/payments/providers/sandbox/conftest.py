@@ -7,7 +7,7 @@ from tests.payments.providers.sandbox.teller import BOTH
 
 @pytest.fixture(params=BOTH)
 def both_ways(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test twice: with the bank in the same process, and with the bank as a server over HTTP."""
+    """Run each test twice: with the bank in the same process, and with the bank as an HTTP server."""
     monkeypatch.setattr(urls, "HANG_SECONDS", 0.4)
     if request.param:
         settings.ROOT_URLCONF = "tests.bank.urls"

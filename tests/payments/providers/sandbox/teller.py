@@ -24,7 +24,7 @@ BOTH = [
 
 
 class Teller:
-    """A payment by one card at the bank. The settings decide whether the bank is called over HTTP."""
+    """A payment at the bank with one card. The settings decide whether the bank is called over HTTP."""
 
     def __init__(self, number: str = VISA) -> None:
         merchant = Merchant(pk=uuid7())
@@ -57,7 +57,7 @@ class Teller:
         client.call_bank("advance", payments=[self.payment.pk], seconds=seconds)
 
     def carry_out_preceding(self, kind: str) -> None:
-        """Make the calls that must precede a call of this kind."""
+        """Make the calls that must come before a call of this kind."""
         if kind != "authorize":
             self.ask("authorize")
         if kind == "refund":

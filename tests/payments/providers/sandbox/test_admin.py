@@ -1,4 +1,4 @@
-"""The operators' pages of the sandbox bank's records have plain words."""
+"""The operators' pages about the sandbox bank's records use plain words."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""The outcomes of the bank's test cards and faults, in the same process and over HTTP."""
+"""The outcomes of the bank's test cards and of its faults, in the same process and over HTTP."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ from tests.payments.providers.sandbox.teller import ASKING, BOTH
 
 @pytest.fixture(params=BOTH, autouse=True)
 def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test twice: with the bank in the same process, and with the bank as a server over HTTP."""
+    """Run each test twice: with the bank in the same process, and with the bank as an HTTP server."""
     if request.param:
         settings.ROOT_URLCONF = "tests.bank.urls"
         http_client.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
@@ -32,7 +32,7 @@ def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytes
 
 @pytest.fixture
 def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Replace the bank's sleeps. Return the list of the seconds that it would have slept."""
+    """Replace the bank's sleeps. Return a list that collects the seconds for which the bank would have slept."""
     slept: list[float] = []
     monkeypatch.setattr(fault_injection, "time", SimpleNamespace(sleep=slept.append))
     return slept
@@ -93,7 +93,8 @@ class TestTheCards:
             assert Payment.objects.get().status == "authorized"
             pump()
             asked += 1
-        # Each key gets an error four times. Then a look-up finds no void, and a new key is used.
+        # The bank answers four times with an error under each key. Then a look-up finds no void, and a new
+        # key is used.
         assert (asked, Charge.objects.get().voids_failed) == (12, 10)
         assert Payment.objects.get().status == "voided" and not Discrepancy.objects.exists()
         assert Charge.objects.get().state == "voided"
@@ -147,8 +148,8 @@ class TestAnActInDoubt:
         for _ in range(6):
             pump()
         used = Operation.objects.get(kind=kind)
-        # An error counts as no answer. A refund is looked up before it is sent again. If the bank has carried
-        # it out, the look-up finds it.
+        # An error counts as a missing answer. A refund is looked up before it is sent again, so it is sent
+        # only once if the bank has carried it out.
         sent = 1 if kind == "refund" and mode != "down" else 4
         assert (used.state, keys) == ("succeeded", [used.pk] * sent)
         assert Call.objects.get(kind=kind).key == used.pk

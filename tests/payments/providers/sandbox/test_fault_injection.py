@@ -1,4 +1,4 @@
-"""The bank's switches make it fail, in the same process and over HTTP."""
+"""Tests can make the bank fail, in the same process and over HTTP."""
 
 import time
 from datetime import timedelta
@@ -23,7 +23,7 @@ BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
 
 
 def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
-    """Return whether the call gets no answer or, if the fault is an error, only the bank's error."""
+    """Return whether the call gets no answer or, for a fault that is an error, only the bank's error."""
     # Over HTTP, Django's test server answers with an error, because it cannot break a connection.
     is_whole = client.bank_address() != settings.BASE_URL and mode in BROKEN_OFF
     if mode in fault_injection.ERROR_MODES or is_whole:
@@ -61,7 +61,7 @@ class TestFaults:
             assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
 
     def test_an_error_can_be_repeated_under_its_key_for_ever(self) -> None:
-        """Each repeated call under the key gets the error. A look-up returns the outcome.
+        """Under this key, each repeated call gets the same error. A look-up returns the real outcome.
 
         If the first call was not carried out, a call under another key succeeds.
         """

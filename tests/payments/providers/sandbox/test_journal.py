@@ -1,4 +1,4 @@
-"""The bank's journal: the answer to a repeated call, and the call that a look-up finds by its reference."""
+"""The bank's journal answers repeated calls, and lets a look-up find a call by its reference."""
 
 from datetime import timedelta
 from typing import Any

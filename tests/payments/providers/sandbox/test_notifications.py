@@ -1,4 +1,4 @@
-"""The bank's messages are signed, and are retried at growing intervals until the bank gives up."""
+"""The bank signs its messages. It retries them at growing intervals until it gives up."""
 
 from typing import Any
 

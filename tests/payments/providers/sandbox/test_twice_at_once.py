@@ -1,4 +1,4 @@
-"""The bank's idempotency under real concurrency: two simultaneous calls with the same key get one answer."""
+"""The bank's idempotency in real concurrency: two simultaneous calls with the same key get the same answer."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The bank's own pages: the card page, and the page where the payer confirms."""
+"""The bank's own pages: the card page, and the page on which the payer confirms."""
 
 from uuid import uuid4
 
@@ -68,7 +68,7 @@ def test_visits_are_unlogged_and_their_loss_does_not_remove_the_question(
 
 
 def test_the_card_page_explains_each_test_card(lea: ChallengedLead) -> None:
-    # With its cookie, the page would redirect this browser, which has already entered a card.
+    # This browser has already entered a card. With its cookie, the page would redirect it.
     lea.client.cookies.clear()
     page = words(lea.client.get(lea.bank_form)).replace("\xa0", " ")
     for card in CARDS.values():

@@ -18,7 +18,7 @@ def running_peer() -> Iterator[remote.Remote]:
 def desk(
     running_peer: remote.Remote, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[StripeDesk]:
-    """Yield Stripe's desk. The service uses its adapter."""
+    """Yield Stripe's desk. During the test, the service uses its adapter."""
     running_peer.switch("clear")
     with shops.listening() as shop:
         made = StripeDesk(running_peer, shop)

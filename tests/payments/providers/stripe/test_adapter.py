@@ -1,6 +1,7 @@
 """Behaviour that only Stripe's adapter has.
 
-It registers an intent first, handles connected accounts and keys in use, and can request 3-D Secure.
+It registers an intent before a payment, handles connected accounts and keys that are in use, and can request
+3-D Secure.
 """
 
 import threading
@@ -25,7 +26,7 @@ CONNECTED = "acct_connected1"
 
 
 def intents(desk: StripeDesk, account: str | None = None) -> list[str]:
-    """Return the statuses of all PaymentIntents of an account."""
+    """Return the statuses of all PaymentIntents in an account."""
     return [row.status for row in desk.peer.client(account=account).v1.payment_intents.list().data]
 
 
@@ -68,7 +69,7 @@ class TestRegistering:
         operation = story.begin(Kind.AUTHORIZE)
         other = desk.provider.register(story.payment, 5.0).reference
         Payment.objects.filter(pk=story.payment.pk).update(provider_reference=other)
-        desk.age_keys()  # so that the second call creates another intent
+        desk.age_keys()  # so that the second call creates a new intent
         assert story.ask(operation).verdict == Verdict.SUCCEEDED
         assert operation.payment.provider_reference == other
         assert sorted(intents(desk)) == ["requires_capture", "requires_payment_method"]
@@ -157,7 +158,7 @@ def test_the_books_are_read_page_by_page_to_the_end(
 
 
 class TestAnEventOfAnOlderVersion:
-    """An event has the API version of its account or endpoint, which can differ from that of our requests."""
+    """An event has the API version of its account or endpoint, which can be older than that of our requests."""
 
     @pytest.mark.rule("money.reconciled")
     @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ class TestAnEventOfAnOlderVersion:
             story.do(kind)
         told = [each for row in desk.messages() for each in desk.provider.parse_notifications(row)]
         assert {row.payment for row in told} == {story.payment.pk}
-        # In an old version, Stripe reports a released hold as a refund.
+        # In an old API version, Stripe reports a released hold as a refund.
         acts = [row for row in told if row.kind != Kind.REFUND]
         assert {row.kind for row in acts} == set(kinds)
         assert {row.verdict for row in acts} == said
@@ -281,7 +282,7 @@ class TestACardOfAMate:
 
 class TestDisputes:
     def test_exclude_inquiries(self, desk: StripeDesk, acme: Merchant) -> None:
-        """An inquiry withdraws no money, so its charge can be refunded."""
+        """An inquiry does not withdraw money, so its charge can be refunded."""
         story = Story(desk, acme)
         story.carry_out_preceding(Kind.REFUND)
         intent = desk.dashboard.v1.payment_intents.retrieve(story.payment.provider_reference)

@@ -1,4 +1,4 @@
-"""Conversion of amounts to and from Stripe's units, for currencies that Stripe counts unlike ISO 4217."""
+"""Conversion of amounts to and from Stripe's units, if Stripe and ISO 4217 use different decimals for a currency."""
 
 import pytest
 
@@ -13,9 +13,9 @@ class TestAnAmount:
             ("GBP", 9000, 9000),
             ("JPY", 500, 500),
             ("KWD", 1250, 1250),
-            ("ISK", 350, 35000),  # no decimals in ISO 4217, two at Stripe, which must be 0
+            ("ISK", 350, 35000),  # no decimals in ISO 4217; two decimals at Stripe, which must be 0
             ("UGX", 5000, 500000),
-            ("MGA", 120000, 1200),  # two decimals in ISO 4217, none at Stripe
+            ("MGA", 120000, 1200),  # two decimals in ISO 4217; no decimals at Stripe
         ],
     )
     def test_is_converted_to_stripes_units_and_back(self, currency: str, ours: int, theirs: int) -> None:
@@ -34,7 +34,7 @@ class TestTheRule:
             ("KRW", 50, 99_999_999, 1),
             ("HUF", 17500, 99_999_999, 1),
             ("KWD", 1, 99_999_999, 10),
-            ("ISK", 1, 999_999, 1),  # eight digits at Stripe, two of them decimals
+            ("ISK", 1, 999_999, 1),  # eight digits at Stripe, two of which are decimals
             ("UGX", 1, 999_999, 1),
             ("MGA", 100, 9_999_999_900, 100),
             ("CRC", 1, 99_999_999, 1),

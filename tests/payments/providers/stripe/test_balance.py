@@ -1,4 +1,4 @@
-"""Stripe's balances: fees and payouts, line by line."""
+"""The lines of Stripe's balances, with fees and payouts."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,11 +15,11 @@ from tests.payments.providers.conformance.stripe import StripeDesk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("provider.balance")]
 CONNECTED = "acct_connected1"
-FEE = 291  # for a charge of 9,000: 2.9 %, plus 30
+FEE = 291  # for a charge of 9,000 minor units: 2.9 % plus 30
 
 
 def captured(desk: StripeDesk, merchant: Merchant) -> Story:
-    """Return a payment that was captured in its merchant's account."""
+    """Return a payment that was captured in the account of its merchant."""
     story = Story(desk, merchant)
     if account := merchant.provider_account:
         token = desk.peer.switch("confirmation_token", account=account, card="pm_card_visa")["id"]

@@ -1,4 +1,4 @@
-"""The payment ids in Stripe's metadata, which count only in an account of the merchant that they name."""
+"""A payment id in Stripe's metadata counts only if it is in an account of the payment's merchant."""
 
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,7 @@ def accounts(acme: Merchant, rival: Merchant) -> None:
 
 
 def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: UUID | None = None) -> UUID:
-    """Charge a card in a merchant's Stripe account without the service, with our ids in the metadata.
+    """Charge a card in a merchant's Stripe account without using the service. Put our ids into the metadata.
 
     Return the payment's id.
     """
@@ -38,7 +38,7 @@ def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: 
 
 
 def payments_in_books(desk: StripeDesk) -> set[tuple[UUID, UUID, str]]:
-    """Return the payment, the merchant and the account of each record that the adapter yields."""
+    """Return the payment, merchant and account of each record that the adapter yields."""
     rows = desk.provider.payments(clock.now() - timedelta(hours=1))
     return {(row.payment, row.account, row.place) for row in rows}
 

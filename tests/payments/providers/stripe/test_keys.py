@@ -1,4 +1,4 @@
-"""If Stripe answers a refund with an error and carries it out later, the card is refunded only once."""
+"""Stripe can answer a refund with an error and still carry it out later. The card is refunded only once."""
 
 import pytest
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven"), pytest.m
 
 @pytest.fixture
 def refund(desk: StripeDesk, unpaid: Checkout) -> Operation:
-    """Return the planned refund of an order that was paid through Stripe."""
+    """Return the planned refund of an order that was paid at Stripe."""
     card = CardUse(desk.token(Card.GOOD, unpaid.pk), "https://pay.example/confirmed")
     authorizations.authorize(unpaid.pk, card=card, lead=CustomerFactory.create(), cause=CAUSE)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)

@@ -37,7 +37,7 @@ def pays(desk: StripeDesk, unpaid: Checkout) -> Pays:
 
 @pytest.fixture
 def refused(desk: StripeDesk, unpaid: Checkout, pays: Pays) -> Payment:
-    """Return a payment that was declined because the payer has failed 3-D Secure."""
+    """Return a payment that was declined because the payer failed 3-D Secure."""
     payment = pays(Card.ASKS)
     desk.answer(payment, confirms=False)
     operation_recovery.finish_for_payer(unpaid.pk)
@@ -111,7 +111,7 @@ class TestAFailedAuthorization:
 
 
 class TestAHoldThatIsFoundLater:
-    """A hold on a PaymentIntent that no call has cancelled at Stripe."""
+    """A hold that is found later, on a PaymentIntent that was not cancelled at Stripe."""
 
     @pytest.fixture(autouse=True)
     def held_again(self, desk: StripeDesk, refused: Payment) -> None:
@@ -135,7 +135,7 @@ class TestAHoldThatIsFoundLater:
 
 
 def test_ended_payments_cause_no_discrepancy(desk: StripeDesk, refused: Payment, pays: Pays) -> None:
-    """After both payments have ended, notifications and reconciliation report no discrepancy."""
+    """After both payments have ended, neither notifications nor reconciliation report a discrepancy."""
     declined = pays(Card.EXPIRED)
     desk.confirm_again(refused)
     pump()

@@ -1,4 +1,4 @@
-"""The books of one payment, read from a double of Stripe that is stricter than Stripe."""
+"""The books of one payment. They are read from a test double that is stricter than Stripe."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ def captured(
 
 
 def refund(story: Story, amount: int, **purpose: Any) -> Operation:
-    """Refund an amount. `purpose` makes it a refund part or a reimbursement."""
+    """Refund an amount. `purpose` decides whether this is a refund part or a reimbursement."""
     operation = story.begin(Kind.REFUND, amount)
     for name, value in purpose.items():
         setattr(operation, name, value)

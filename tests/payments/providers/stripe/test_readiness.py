@@ -1,4 +1,4 @@
-"""`manage.py check_provider` lists the setup that is missing at Stripe for taking payments."""
+"""`manage.py check_provider` lists everything that still has to be set up at Stripe to take payments."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -24,7 +24,7 @@ def _host(settings: Settings) -> None:
 
 @pytest.fixture
 def set_up(desk: StripeDesk) -> Callable[..., None]:
-    """Return a function that sets up Stripe as the README instructs an operator."""
+    """Return a function that sets up Stripe in the way in which the README instructs an operator."""
 
     def create_objects(
         events: list[str] | None = None, host: str = "pay.example", account: str | None = None

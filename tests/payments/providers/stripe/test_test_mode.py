@@ -1,4 +1,4 @@
-"""Runs the suite for Stripe's own test mode (STRIPE_TEST_KEY) against the double of Stripe's API."""
+"""Runs the tests for Stripe's test mode (STRIPE_TEST_KEY) with the test double instead of Stripe."""
 
 import os
 import subprocess

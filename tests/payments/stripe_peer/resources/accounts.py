@@ -1,4 +1,4 @@
-"""The account that a request acts for. (Reference: "Authentication", "Connected Accounts")"""
+"""The account for which a request acts. (Reference: "Authentication", "Connected Accounts")"""
 
 import base64
 from email.message import Message
@@ -8,9 +8,9 @@ from tests.payments.stripe_peer.errors import REQUEST, Refusal
 
 
 def book_of(peer: Peer, headers: Message) -> Book:
-    """Return the book for a request, by the mode of the request's key and by its account.
+    """Return the book for a request, which depends on the mode of the request's key and on the account.
 
-    The account is in the header `Stripe-Account`. Without this header, it is the platform.
+    The header `Stripe-Account` names the account. Without this header, it is the platform's account.
     """
     key = _key(headers.get("Authorization", ""))
     if not key:

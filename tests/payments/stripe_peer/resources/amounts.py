@@ -1,4 +1,4 @@
-"""Amounts that Stripe accepts. (Documentation: "Supported currencies": minimum, maximum, special cases)"""
+"""The amounts that Stripe accepts. (Documentation: "Supported currencies": minimum, maximum, special cases)"""
 
 from tests.payments.stripe_peer.errors import Refusal
 
@@ -12,7 +12,7 @@ STEP = {"kwd": 10, "bhd": 10, "tnd": 10, "jod": 10, "omr": 10, "isk": 100, "ugx"
 
 
 def check(amount: int, currency: str) -> None:
-    """Refuse an unknown currency, and an amount that is too small, too large or between two steps."""
+    """Refuse an unknown currency, and an amount that is too small, too large or not a multiple of the step."""
     name = currency.lower()
     if name not in MIN or name != currency:
         known = ", ".join(sorted(MIN))

@@ -1,4 +1,4 @@
-"""An attempt to pay a PaymentIntent: declined, challenged, held or paid.
+"""An attempt to pay a PaymentIntent. The outcome is declined, challenged, held or paid.
 
 (Documentation: "How PaymentIntents work")
 """
@@ -35,7 +35,8 @@ def _is_challenged(intent: Thing, card: cards.Card) -> bool:
 def _challenge(book: Book, intent: Thing, address: str) -> None:
     """Send the payer to the bank's page. (Reference: PaymentIntent, `next_action.redirect_to_url`)
 
-    Without a return address, the action is `use_stripe_sdk`: only Stripe's script can show the page.
+    Without a return address, the action is `use_stripe_sdk`, with which only Stripe's script can show the
+    page.
     """
     action: Thing = {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect"}}
     if intent["_return_url"]:

@@ -1,14 +1,14 @@
-"""Stripe's test payment methods and their behaviour. (Stripe's documentation: "Testing", /testing)"""
+"""Stripe's test payment methods and their behaviour. (Documentation: "Testing", /testing)"""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Challenge(StrEnum):
-    """The payments for which the card requires 3-D Secure."""
+    """Which payments with this card require 3-D Secure."""
 
     NEVER = "never"
-    OPTIONAL = "optional"  # only if the merchant requests it
+    OPTIONAL = "optional"  # only if the merchant requests 3-D Secure
     REQUIRED = "required"
 
 
@@ -16,11 +16,11 @@ class Challenge(StrEnum):
 class Card:
     last4: str
     brand: str = "visa"
-    code: str = ""  # the error's code, if the card is declined
+    code: str = ""  # the error code if the card is declined
     decline_code: str = ""
     challenge: Challenge = Challenge.NEVER
     refund: str = "succeeds"  # or "fails" or "is pending"
-    dispute: str = ""  # the reason of the dispute that the card causes; "warning" causes an inquiry
+    dispute: str = ""  # the reason for the dispute that the card causes; "warning" causes an inquiry
     country: str = "US"
 
 

@@ -20,7 +20,7 @@ _PAGE = """<!doctype html><html lang="en"><title>3-D Secure</title><link rel="ic
 
 
 def show(peer: Peer, intent_id: str, query: str) -> Reply:
-    """Return the page, or redirect a payer who has already answered to the shop."""
+    """Return the page. If the payer has already answered, redirect the payer to the shop."""
     with peer.lock:
         _, intent = _find(peer, intent_id, query)
         if intent["status"] != "requires_action":
@@ -39,12 +39,12 @@ def answer(peer: Peer, intent_id: str, query: str, body: str) -> Reply:
 
 
 def _take(book: Book, intent: Thing, is_confirmed: bool) -> None:
-    # No API request causes the events that follow, so these events name no request.
+    # The events that follow are not caused by an API request, so they must not name one.
     book.request_ids = {name: value for name, value in book.request_ids.items() if name == "version"}
     intent["_authenticated"] = is_confirmed
     if not is_confirmed:
         return attempts.refuse(book, intent)
-    with suppress(Refusal):  # if the card is declined, the intent shows it
+    with suppress(Refusal):  # if the card is declined, the intent records it
         attempts.pay(book, intent)
     return None
 
@@ -59,7 +59,7 @@ def _find(peer: Peer, intent_id: str, query: str) -> tuple[Book, Thing]:
 
 
 def _back(intent: Thing) -> Reply:
-    """Return a redirect to the intent's `return_url` with its id, its secret and `redirect_status`."""
+    """Return a redirect to the intent's `return_url`, with the intent's id and secret and `redirect_status`."""
     has_paid = intent["status"] in ("requires_capture", "succeeded")
     added = {"payment_intent": intent["id"], "payment_intent_client_secret": intent["client_secret"]}
     added |= {"redirect_status": "succeeded" if has_paid else "failed"}

@@ -5,9 +5,9 @@ from typing import Any
 from tests.payments.stripe_peer.books import Book, Thing
 from tests.payments.stripe_peer.resources import cards
 
-HOLD_SECONDS = 7 * 86400  # how long an authorization is valid ("Place a hold on a payment method")
+HOLD_SECONDS = 7 * 86400  # an authorization is valid for this long ("Place a hold on a payment method")
 AVAILABLE_SECONDS = 2 * 86400
-# After this time, a charge that was captured asynchronously names its balance line.
+# If a charge was captured asynchronously, it names its balance line after this time.
 ASYNC_SECONDS = 3600
 
 
@@ -71,7 +71,7 @@ def capture(book: Book, charge: Thing, amount: int) -> None:
 
 
 def show_lines(book: Book) -> None:
-    """Let charges that were captured asynchronously name their balance lines. (Event `charge.updated`)"""
+    """If charges were captured asynchronously, let them name their balance lines. (Event `charge.updated`)"""
     for charge in book.all("charge"):
         line = charge.get("_line")
         is_hidden = line is not None and charge["balance_transaction"] is None
@@ -81,7 +81,7 @@ def show_lines(book: Book) -> None:
 
 
 def release(book: Book, charge: Thing, *, lapses: bool) -> None:
-    """Release a whole hold. Only older API versions report it as a refund. (Changelog: 2025-03-31.basil)"""
+    """Release a whole hold. Only older API versions report this as a refund. (Changelog: 2025-03-31.basil)"""
     if "" < book.version < "2025-03-31":
         released = charge | {"amount_refunded": charge["amount"], "refunded": True}
         book.emit("charge.expired" if lapses else "charge.refunded", released)
@@ -91,7 +91,7 @@ def release(book: Book, charge: Thing, *, lapses: bool) -> None:
 
 
 def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
-    """Send an event that reports a released hold as a refund. The current version does not list this refund.
+    """Send an event that reports a released hold as a refund. The current API version does not list this refund.
 
     (Changelog: 2025-03-31.basil)
     """
@@ -108,7 +108,7 @@ def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
 def add_transaction(book: Book, source: Thing, amount: int, **fields: Any) -> Thing:
     """Add a line with its fee to the account's balance. (Reference: "The Balance Transaction object")
 
-    The line is in the balance's currency. (`exchange_rate`)
+    The line uses the currency of the balance. (`exchange_rate`)
     """
     currency, rate = book.settles_in or (source["currency"], None)
     amount, fee = (round(money * (rate or 1)) for money in (amount, fields.pop("fee", 0)))

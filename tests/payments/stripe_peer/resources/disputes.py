@@ -1,4 +1,4 @@
-"""Disputes: a card or a switch opens them. They can then be answered, decided and appealed.
+"""Disputes. A card or a switch opens a dispute, which can then be answered, decided and appealed.
 
 (Reference: "Disputes"; "Testing", disputes)
 """
@@ -17,10 +17,10 @@ _DECIDES = {"winning_evidence": "won", "losing_evidence": "lost"}  # Testing: "E
 
 
 def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
-    """Open a dispute. Withdraw its money and a fee at once, unless it is an inquiry (`warning`).
+    """Open a dispute. Unless it is an inquiry (`warning`), withdraw its money and a fee at once.
 
-    `differs` can contain another `amount` and `status`. It can also contain `withdraws`: if that is false, no
-    money is withdrawn now, and a switch can withdraw it later.
+    `differs` can contain a different `amount` and `status`. It can also contain `withdraws`: if this is
+    false, no money is withdrawn now, but a switch can withdraw it later.
     """
     is_inquiry = reason == "warning"
     details = {"due_by": book.peer.now() + ANSWER_SECONDS, "has_evidence": False, "past_due": False}
@@ -63,19 +63,22 @@ def _move(book: Book, dispute: Thing, amount: int, fee: int, category: str) -> N
 
 
 def is_withdrawn(dispute: Thing) -> bool:
-    """Return whether the payer's bank has the disputed money."""
+    """Return whether the payer's bank has withdrawn the disputed money and still has it."""
     lines = dispute["balance_transactions"]
     return sum(-1 if line["amount"] < 0 else 1 for line in lines) < 0
 
 
 def stops_refunds(dispute: Thing) -> bool:
-    """Return whether the charge cannot be refunded. (Error code `charge_disputed`; `is_charge_refundable`)"""
+    """Return whether the dispute prevents refunds of the charge.
+
+    (Error code `charge_disputed`; `is_charge_refundable`)
+    """
     is_charged_back = not dispute["status"].startswith("warning") and dispute["status"] not in ENDS
     return is_withdrawn(dispute) or is_charged_back
 
 
 def update(call: Call) -> Thing:
-    """Store evidence. Submit it unless the request has `submit=false`. (Reference: "Update a dispute")"""
+    """Store evidence. Unless the request has `submit=false`, submit it. (Reference: "Update a dispute")"""
     dispute, parameters = _open(call), call.parameters
     dispute["evidence"] |= parameters.get("evidence") or {}
     dispute["metadata"] = merge_metadata(dispute["metadata"], parameters.get("metadata"))
@@ -99,7 +102,7 @@ def close(call: Call) -> Thing:
 def end(book: Book, dispute: Thing, status: str) -> None:
     """Decide a dispute, and move the money to the winner. This can reverse an earlier decision.
 
-    An inquiry is closed without a movement of money.
+    If the dispute is an inquiry, it is closed and no money moves.
     """
     is_inquiry = dispute["status"].startswith("warning")
     dispute["status"] = "warning_closed" if is_inquiry else status

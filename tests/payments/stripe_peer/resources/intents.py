@@ -30,7 +30,7 @@ _EMPTY = (
 
 
 def create(call: Call) -> Thing:
-    """Create an intent, and confirm it if the request has `confirm`. (Reference: "Create a PaymentIntent")"""
+    """Create an intent. If the request has `confirm`, confirm it too. (Reference: "Create a PaymentIntent")"""
     parameters, book = call.parameters, call.book
     amounts.check(parameters["amount"], parameters["currency"])
     for name in _CONFIRMING:
@@ -69,7 +69,7 @@ def _new(book: Book, parameters: Thing) -> Thing:
 
 
 def update(call: Call) -> Thing:
-    """Change an intent before it is paid. Its metadata can be changed at any time.
+    """Change an intent that is not paid yet. Its metadata can be changed at any time.
 
     (Reference: "Update a PaymentIntent")
     """
@@ -131,7 +131,7 @@ def _refuse_confirmation(intent: Thing, parameters: Thing) -> None:
 
 
 def capture(call: Call) -> Thing:
-    """Capture a hold in whole or in part. A hold is captured once. (Reference: "Capture a PaymentIntent")"""
+    """Capture a hold, in whole or in part, but only once. (Reference: "Capture a PaymentIntent")"""
     intent = _find(call)
     if intent["status"] == "succeeded":
         message = "This PaymentIntent could not be captured because it has already been captured."
@@ -152,7 +152,7 @@ def capture(call: Call) -> Thing:
 
 
 def cancel(call: Call) -> Thing:
-    """End an intent that is not paid, and release its hold. (Reference: "Cancel a PaymentIntent")"""
+    """Cancel an intent that is not paid, and release its hold. (Reference: "Cancel a PaymentIntent")"""
     intent = _find(call)
     if intent["status"] not in (*_OPEN, "requires_capture"):
         message = f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}."
@@ -163,7 +163,7 @@ def cancel(call: Call) -> Thing:
 
 
 def lapse(book: Book) -> None:
-    """Release the holds that are seven days old. (Documentation: "Place a hold on a payment method")"""
+    """Release each hold that is seven days old. (Documentation: "Place a hold on a payment method")"""
     for intent in book.all("payment_intent"):
         if intent["status"] == "requires_capture":
             charge = book.find("charge", intent["latest_charge"])

@@ -12,7 +12,7 @@ TOKEN_SECONDS = 12 * 3600
 
 
 def card_of(book: Book, method: str) -> cards.Card:
-    """Return the behaviour of a payment method's card."""
+    """Return how a payment method's card behaves."""
     return cards.CARDS[book.cards[method]]
 
 
@@ -40,7 +40,8 @@ def take(
 ) -> Thing:
     """Return the payment method with this id.
 
-    In test mode, create the payment method if the id is the name of one of Stripe's test methods.
+    In test mode, the id can also be the name of one of Stripe's test methods. In this case, create the
+    payment method.
     """
     if method_id not in cards.CARDS:
         return book.find("payment_method", method_id, param)
@@ -107,7 +108,7 @@ def add_token(book: Book, method: Thing, fields: Thing) -> Thing:
 
 
 def use_token(book: Book, token_id: str, intent: str) -> Thing:
-    """Use up a token for an intent. Return the token's payment method and return address."""
+    """Use up a token for an intent. Return the token's payment method and its return address."""
     token = book.find("confirmation_token", token_id, "confirmation_token")
     if token["payment_intent"] not in (None, intent):
         raise Refusal("This ConfirmationToken has already been used.", param="confirmation_token")

@@ -1,4 +1,4 @@
-"""Payouts of an account's balance to its bank. (Reference: "Payouts"; "Payout reconciliation")"""
+"""Payouts from an account's balance to its bank. (Reference: "Payouts"; "Payout reconciliation")"""
 
 from tests.payments.stripe_peer.books import Book, Thing
 from tests.payments.stripe_peer.resources import charges
@@ -7,9 +7,9 @@ ARRIVES_SECONDS = 2 * 86400
 
 
 def pay_out(book: Book, currency: str, *, is_automatic: bool) -> Thing:
-    """Pay out all balance lines that were not paid out yet.
+    """Pay out all balance lines that have not been paid out yet.
 
-    The lines of a payout can be listed by its id only if the payout is automatic. (List, `payout`)
+    The lines of a payout can be listed by the payout's id only if the payout is automatic. (List, `payout`)
     """
     lines = [
         row for row in book.all("balance_transaction") if row["currency"] == currency and not row["_payout"]

@@ -1,10 +1,11 @@
-"""Refunds: settled at once, pending, or failed afterwards. (Reference: "Refunds"; "Testing", refunds)"""
+"""Refunds: they settle at once, are pending, or fail later. (Reference: "Refunds"; "Testing", refunds)"""
 
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal, unexpected_state
 from tests.payments.stripe_peer.resources import charges, disputes, methods
 
-# A refund that is pending for this reason has not withdrawn money from the balance yet. ("Refunds", pending)
+# If a refund is pending for this reason, no money has been withdrawn from the balance yet. ("Refunds",
+# pending)
 WITHOUT_LINE = ("insufficient_funds",)
 
 
@@ -85,7 +86,7 @@ def update(call: Call) -> Thing:
 
 
 def settle(book: Book) -> None:
-    """End the pending refunds, and fail the settled refunds that the bank returns.
+    """Complete the pending refunds. Make those settled refunds fail that the bank returns.
 
     (Testing: "Asynchronous success", "Asynchronous failure")
     """
@@ -96,7 +97,7 @@ def settle(book: Book) -> None:
 
 
 def end(book: Book, refund: Thing, status: str) -> None:
-    """End a refund, even if it has succeeded before. (Reference: Refund, `failure_balance_transaction`)"""
+    """End a refund, even one that has succeeded. (Reference: Refund, `failure_balance_transaction`)"""
     before = refund["status"]
     refund["status"] = status
     refund.pop("pending_reason", None)

@@ -1,4 +1,4 @@
-"""Keys, modes and Connect: no account sees another account's objects."""
+"""Keys, modes and Connect: an account cannot see another account's objects."""
 
 from typing import Any
 

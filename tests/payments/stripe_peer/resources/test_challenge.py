@@ -62,7 +62,7 @@ def test_a_refused_challenge_fails_the_payment(stripe: StripeClient) -> None:
 
 
 def _confirm_again(peer: Remote, intent: Any, number: str = "4242424242424242") -> requests.Response:
-    """Confirm an intent as the payer's browser can, with the client secret from the return address."""
+    """Confirm an intent as the payer's browser can, with the client secret in the return address."""
     asked = {
         "key": "pk_test_peer",
         "client_secret": intent.client_secret,

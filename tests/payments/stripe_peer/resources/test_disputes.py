@@ -1,4 +1,4 @@
-"""Disputes: opening, evidence, and decisions."""
+"""Disputes: how they are opened, answered with evidence, and decided."""
 
 from typing import Any
 

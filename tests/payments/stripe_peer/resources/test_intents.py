@@ -1,4 +1,4 @@
-"""PaymentIntents from creation to their end, with each step as Stripe's reference describes it."""
+"""PaymentIntents from their creation to their end. Each step is as Stripe's reference describes it."""
 
 from typing import Any
 

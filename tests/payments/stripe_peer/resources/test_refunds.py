@@ -1,4 +1,4 @@
-"""Refunds: partial refunds, the limit of the captured amount, pending refunds, and failures after success."""
+"""Refunds: partial refunds, the captured amount as the limit, pending refunds, and failures after success."""
 
 from typing import Any
 
