@@ -1,4 +1,4 @@
-"""Subscriptions and events for the tests of the queue, without a receiver."""
+"""Subscriptions and events for tests of the queue. There is no receiver."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -15,7 +15,7 @@ ALL = list(EventType)
 
 
 def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -> Subscription:
-    """Create a new merchant's subscription to all events, with its signing secret."""
+    """Subscribe a new merchant to all events. Return the subscription with its signing secret."""
     merchant = Merchant.objects.create(name=name)
     subscription = Subscription.objects.create(
         merchant=merchant, url=url, event_types=["*"], is_approved=True
@@ -27,7 +27,7 @@ def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -
 def emit(
     subscription: Subscription, event_type: EventType = EventType.VOIDED, *, valid_for: float | None = None
 ) -> Delivery:
-    """Emit an event with the current time, and return its delivery."""
+    """Emit an event with the current time. Return its delivery."""
     now = clock.now()
     valid_until = None if valid_for is None else now + timedelta(seconds=valid_for)
     event = outbox.emit(subscription.merchant, event_type, {}, at=now, valid_until=valid_until)
@@ -50,7 +50,7 @@ def record(
 
 
 def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
-    """Move the event and the end of its delivery `days` into the past, and return the delivery."""
+    """Set the event, and the end of its delivery, back by `days`. Return the delivery."""
     ago = clock.now() - timedelta(days=days)
     ended_at = None if status == "pending" else ago
     Delivery.objects.filter(pk=due.pk).update(
@@ -61,9 +61,9 @@ def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
 
 
 def renamed(event_id: UUID, at: datetime) -> UUID:
-    """Give an event, its deliveries and their attempts new ids that contain the time `at`.
+    """Give an event, its deliveries and their attempts new ids, which contain the time `at`.
 
-    Returns the event's new id.
+    Return the event's new id.
     """
 
     def new_id(old: UUID) -> UUID:
@@ -79,7 +79,7 @@ def renamed(event_id: UUID, at: datetime) -> UUID:
 
 
 def superseded(due: Delivery) -> None:
-    """Supersede the event of a delivery but leave the delivery pending, as after a race with an attempt."""
+    """Supersede the event of a delivery, but leave the delivery pending. A race with an attempt can cause this."""
     now = clock.now()
     Event.objects.filter(pk=due.event_id).update(superseded_at=now)
     Delivery.objects.filter(pk=due.pk, status="pending").update(superseded_at=now)

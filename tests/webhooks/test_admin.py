@@ -1,4 +1,4 @@
-"""The actions on webhooks that operators have in the admin."""
+"""The actions that operators have for webhooks in the admin."""
 
 import pytest
 from django.test import Client

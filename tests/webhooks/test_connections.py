@@ -1,4 +1,4 @@
-"""Connections to receivers: their targets, their time limits, their reuse, and how they end."""
+"""Connections to receivers: which targets and time limits they have, how they are reused, and how they end."""
 
 import asyncio
 import gc
@@ -35,7 +35,7 @@ def run(scenario: Coroutine[Any, Any, Returned]) -> Returned:
 async def is_left(receiver: Receiver, count: int = 1) -> bool:
     """Wait until `count` connections have ended. Fail after 2 s.
 
-    A connection that ends only at its deadline takes longer than that.
+    A connection that ends only because of its deadline takes longer.
     """
     async with asyncio.timeout(2):
         while receiver.left < count:
@@ -49,7 +49,7 @@ async def verdict(pool: transport.Pool, url: str, *, deadline_seconds: float = 5
 
 
 def in_turn(*behaviours: Behaviour) -> Behaviour:
-    """Apply each behaviour to one request, in the given order."""
+    """Apply each behaviour to one request, in this order."""
     left = iter(behaviours)
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -67,7 +67,7 @@ def late(seconds: float) -> Behaviour:
 
 
 def filled(head: bytes) -> bytes:
-    """Pad the answer to 16 KiB, the maximum that the sender reads."""
+    """Pad the answer to 16 KiB, which is the most that the sender reads."""
     return head.ljust(connections.ANSWER_BYTES, b"a")
 
 
@@ -121,7 +121,8 @@ class TestConnecting:
 
         monkeypatch.setattr(targets, "is_allowed", judge)
         assert run(scenario()) == "could not connect"
-        # The resolver checks all 201 addresses once. Every other check precedes an attempt to connect.
+        # The resolver checks each of the 201 addresses once. All other checks are made before an attempt to
+        # connect.
         assert 0 < len(judged) - 201 <= 36
 
     def test_to_several_addresses_without_a_listener_names_no_address(self) -> None:

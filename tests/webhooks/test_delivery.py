@@ -1,4 +1,4 @@
-"""How claimed deliveries end, on a real PostgreSQL: by a result, a lost worker, or an obsolete event."""
+"""How claimed deliveries end in a real PostgreSQL: with a result, a lost worker, or an obsolete event."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The sender of a worker process, with real receivers and a real database."""
+"""The sender in a worker process, with real receivers and a real database."""
 
 import contextlib
 import os
@@ -60,7 +60,7 @@ CLAIM = delivery.claim
 class SlowClaims:
     """A replacement for `delivery.claim`.
 
-    With `are_slow`, a claim that has found rows returns only once `goes_on` is set.
+    If `are_slow` is true, a claim that has found rows waits for `goes_on` before it returns.
     """
 
     def __init__(self) -> None:
@@ -207,7 +207,7 @@ class TestSending:
                 emit(holds, EventType.AUTHORIZED)
             sender.wake()
             assert within(10, lambda: urgent.at_once == 4)
-            # The sender checks the queue again. It must not start more attempts.
+            # During this time, the sender checks the queue again. It must not start more attempts.
             time.sleep(1.2)
             assert (sum(receiver.at_once for receiver in patient), urgent.at_once) == (6, 4)
 
@@ -231,7 +231,7 @@ class TestSending:
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         receiver = receiving()
-        # In one transaction, because the sender wakes when an event is committed.
+        # One transaction is needed, because the sender wakes up when an event is committed.
         with transaction.atomic():
             due = emit(subscribe(receiver.url), EventType.OPTED_IN)
             Event.objects.update(body=b"", body_deleted_at=clock.now())
@@ -329,7 +329,7 @@ class TestStopping:
         stopping = threading.Thread(target=sender.stop, args=[5])
         stopping.start()
         assert within(10, lambda: not sender.is_running())
-        # Wait until a claim that is still running has ended, because it could take the next delivery.
+        # If a claim is still running, wait until it has ended, because it could take the next delivery.
         time.sleep(0.5)
         waiting = emit(other)
         time.sleep(0.3)

@@ -1,6 +1,6 @@
-"""The sandbox itself makes the first attempt of a delivery, instead of the sender.
+"""The sandbox, instead of the sender, makes the first attempt of a delivery.
 
-The receiver in these tests is a real HTTP server.
+In these tests, the receiver is a real HTTP server.
 """
 
 import time
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def leased_delivery(merchant: Merchant) -> Delivery:
-    """Return the delivery of a new hold. Its first attempt is leased for the sandbox."""
+    """Return the delivery for a new hold. The sandbox has the lease of its first attempt."""
     with outbox.lease_first_attempts():
         stage.hold(factories.checkout(merchant))
     return Delivery.objects.get(merchant=merchant)

@@ -1,4 +1,4 @@
-"""The health of an endpoint, as the portal and the admin show it."""
+"""The health of an endpoint, which the portal and the admin show."""
 
 import time
 from datetime import timedelta
@@ -18,9 +18,9 @@ acme = pytest.fixture(subscribe)
 
 
 def answer(subscription: Subscription, *answers: tuple[int | None, int]) -> None:
-    """Emit one event for each answer, and record the answer.
+    """For each answer, emit one event and record the answer.
 
-    An answer is its status and its milliseconds. The status is None if the endpoint did not answer.
+    An answer has a status and a duration in milliseconds. The status is None if the endpoint did not answer.
     """
     for http_status, ms in answers:
         emit(subscription)
@@ -79,7 +79,7 @@ class TestHealth:
             delivery.Result(row.delivery_id, row.lease_token, status, f"HTTP {status}", ms)
             for row, (status, ms) in zip(claimed, answers, strict=True)
         ]
-        time.sleep(0.01)  # the attempts last up to 3 ms, and must end before they are recorded
+        time.sleep(0.01)  # the attempts take up to 3 ms, and must end before they are recorded
         delivery.record_results(list(reversed(results)))
         found = health.read_health(acme)
         assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at
@@ -89,7 +89,7 @@ class TestHealth:
             emit(acme)
         one, two = delivery.claim(slots=2, general_slots=2)
         time.sleep(0.05)
-        record(two, 200, None, 40)  # ends after `one`, but is recorded first
+        record(two, 200, None, 40)  # it ends after `one`, but is recorded first
         record(one, 500, "HTTP 500", 1)
         found = health.read_health(acme)
         assert found.failing_since is None and found.last_success_at != found.last_failure_at

@@ -1,4 +1,4 @@
-"""Events and their recipients: the envelope, the filter, and events that are no longer sent."""
+"""Events and their recipients: the envelope, the filter, and events that are not sent any more."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from webhooks.models import Attempt, Delivery, Event, EventType
 
 pytestmark = pytest.mark.django_db
 HAPPENED_AT = datetime(2026, 6, 1, 18, 32, 7, 418_999, tzinfo=UTC)
-# For each filter of a subscription, the event types that are sent.
+# For each filter of a subscription, the event types that the service sends.
 GOES = {
     ("*",): ALL,
     ("checkout.authorized",): [EventType.AUTHORIZED, EventType.TEST],
@@ -199,7 +199,8 @@ class TestTheEndOfAHold:
 def test_advancing_time_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
     """Check that `outbox.advance` locks deliveries before attempts.
 
-    A process that ends an attempt uses the same order. With the opposite order, the two would deadlock.
+    A process that ends an attempt locks them in the same order. In the opposite order, the two could
+    deadlock.
     """
     register(acme)
     checkout_uuid = uuid4()

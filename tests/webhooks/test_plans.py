@@ -1,6 +1,6 @@
-"""Frequent statements are planned only for the partitions that they need.
+"""PostgreSQL plans frequent statements only for the partitions that they need.
 
-Planning for all partitions would take milliseconds.
+To plan them for all partitions would take milliseconds.
 """
 
 import re
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.partitions")]
 
 @pytest.fixture(autouse=True)
 def month() -> None:
-    """Create the partitions of the last 31 days, as in a service that has run for a long time."""
+    """Create the partitions of the last 31 days. A service that has run for a long time has all of them."""
     today = clock.now().date()
     for table in PARTITIONED:
         partitions.make(table, today - timedelta(days=31), today)
@@ -40,7 +40,7 @@ def month() -> None:
 def reading(*moments: datetime) -> Iterator[None]:
     """Check that the block's statements are planned only for the days of these times.
 
-    The range is an hour wider at both ends, because clocks can differ by that much.
+    An hour before and after each time is allowed too, because clocks can differ by that much.
     """
     with CaptureQueriesContext(connection) as queries:
         yield
@@ -101,7 +101,7 @@ def test_of_an_attempt_that_fails_its_error_is_in_the_index(
 
 
 def ended_on_their_pages() -> int:
-    """Return how many attempts this transaction has updated without writing to an index."""
+    """Return the number of attempts that this transaction has updated without writing to an index."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sum(n_tup_hot_upd) FROM pg_stat_xact_user_tables WHERE relname LIKE 'webhooks_attempt_2%'"
@@ -171,10 +171,11 @@ def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str
         api.get(f"events?{query}")
     (listed,) = (row["sql"] for row in asked if "written_at" in row["sql"])
     with connection.cursor() as database:
-        # Allow only ordered index scans, so that the statistics of other tests do not change the plan.
+        # Allow only ordered index scans, because the statistics of other tests could otherwise change the
+        # plan.
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        # With so few rows, PostgreSQL might choose the index without the type.
+        # There are so few rows that PostgreSQL might otherwise choose the index without the type.
         if query:
             database.execute("DROP INDEX event_written")
         database.execute(f"EXPLAIN {listed}")
@@ -205,7 +206,8 @@ def test_prepared_plans_of_a_rare_type_use_its_index(api: Api, path: str) -> Non
     with connection.cursor() as database:
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        # With so few rows, PostgreSQL might choose these indexes, which do not contain the type.
+        # There are so few rows that PostgreSQL might otherwise choose these indexes, which do not contain the
+        # type.
         database.execute("DROP INDEX attempt_listed, event_written")
         database.execute(f"EXPLAIN (GENERIC_PLAN) {kept}")
         plan = [row[0].strip() for row in database.fetchall()]

@@ -1,4 +1,4 @@
-"""Deliveries that a person sends again."""
+"""A person can send deliveries again."""
 
 import time
 from datetime import timedelta
@@ -126,9 +126,9 @@ class TestResend:
 
 
 class TestAHold:
-    """During its hold, `checkout.authorized` can be sent again without a confirmation.
+    """During its hold, `checkout.authorized` can be sent again without confirmation.
 
-    Once the hold has ended, a confirmation is needed.
+    After the hold has ended, the person must confirm.
     """
 
     def test_never_starts_after_its_window(self, acme: Subscription) -> None:
@@ -250,7 +250,7 @@ class TestRefusals:
 class TestMany:
     @pytest.fixture
     def five(self, acme: Subscription) -> list[Delivery]:
-        """Return five deliveries: parked, parked, in flight, delivered, and a hold that is over."""
+        """Return five deliveries: two parked, one in flight, one delivered, and one for a hold that is over."""
         flying, done = emit(acme), emit(acme)
         delivery.claim(slots=2, general_slots=2)
         record_of(done, 200)

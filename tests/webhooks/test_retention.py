@@ -1,4 +1,4 @@
-"""Which rows are deleted when their retention ends, and which rows stay."""
+"""Which rows are deleted at the end of their retention, and which rows stay."""
 
 from datetime import timedelta
 
@@ -88,7 +88,7 @@ class TestPersonalBodies:
 
 
 def partitions_of(days: float) -> None:
-    """Create the partitions from `days` ago until today."""
+    """Create all partitions since `days` ago, including today's."""
     today = clock.now().date()
     for table in PARTITIONED:
         partitions.make(table, today - timedelta(days=days), today)
@@ -121,7 +121,7 @@ class TestOldEvents:
         partitions_of(35)
         for _ in range(3):
             self.old(acme, 33)
-        # For each table, the partitions of 31 to 35 days ago are dropped.
+        # In each table, the partitions for the days from 31 to 35 days ago are dropped.
         today, gone = clock.now().date(), 5 * len(PARTITIONED)
         with CaptureQueriesContext(connection) as asked:
             assert retention.drop_old_partitions() == gone
@@ -147,7 +147,7 @@ class TestOldEvents:
 
     @pytest.mark.rule("secret.retention")
     def test_without_a_partition_are_still_sent_and_later_deleted(self, acme: Subscription) -> None:
-        """Check that events are stored and sent even if the partition of today is missing."""
+        """Check that events are stored and sent even if today's partition is missing."""
         with connection.cursor() as cursor:
             for table in PARTITIONED:
                 cursor.execute(f"DROP TABLE {table.named(clock.now().date())}")
@@ -246,9 +246,10 @@ class TestEndedSubscriptions:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("table", PARTITIONED, ids=lambda table: table.table)
 def test_a_locked_partition_keeps_the_partitions_that_it_refers_to(table: Partitioned) -> None:
-    """Check that a day's partition is not dropped while a locked partition of that day refers to it.
+    """Check that a partition is not dropped while a locked partition of the same day refers to it.
 
-    Here, another session locks the partition of `table`. Only partitions that refer to it are dropped.
+    In this test, another session locks the partition of `table`. Of this day, only partitions that refer to
+    it are dropped.
     """
     # `going` is the number of tables that refer to `table`.
     today, going = clock.now().date(), PARTITIONED.index(table)

@@ -1,4 +1,4 @@
-"""The retry schedules, checked against tables of exact times."""
+"""The retry schedules are checked against tables of exact times."""
 
 import itertools
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Signatures: the order in which the verifier checks for errors, and public vectors computed by OpenSSL."""
+"""Signatures: in which order the verifier checks for errors, and public vectors that OpenSSL has computed."""
 
 import base64
 import hmac

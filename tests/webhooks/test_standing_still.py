@@ -1,4 +1,4 @@
-"""If a sender makes no progress, its process ends, and another process sends the due deliveries."""
+"""If a sender makes no progress, its process ends, and another process sends the deliveries that are due."""
 
 import threading
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.liveness")]
 SENDER = "webhooks-sender"
-# After this many seconds without a sign of life, a sender counts as hanging. Even an idle sender reports
-# that it is alive every second.
+# If a sender gives no sign of life for this many seconds, it counts as hanging. Even an idle sender gives a
+# sign of life every second.
 LONG = 3.0
 
 
@@ -24,7 +24,7 @@ def is_reported_stuck() -> bool:
 
 @contextmanager
 def released_after(goes_on: threading.Event) -> Iterator[None]:
-    """After the block, check that the sender is reported as hanging until `goes_on` is set."""
+    """After the block, check that the sender is reported as hanging, but not after `goes_on` has been set."""
     try:
         yield
         wait_for(is_reported_stuck, within=30)

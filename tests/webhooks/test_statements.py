@@ -1,4 +1,4 @@
-"""Claims from the queue on a real PostgreSQL: leases, limits in flight, fair shares and pace limits."""
+"""Claims of deliveries on a real PostgreSQL: leases, limits in flight, fair shares and limits on the pace."""
 
 import contextlib
 import threading
@@ -160,7 +160,7 @@ class TestClaimAtOnce:
         for _ in range(20):
             emit(acme)
         with claiming_beside() as claim:
-            assert len(claim()) == 10  # committed only at the end of the block
+            assert len(claim()) == 10  # this claim is committed only at the end of the block
             rivals = emit(rival)
             claims = delivery.claim(slots=20, general_slots=20)
             assert [claimed.delivery_id for claimed in claims] == [str(rivals.pk)]
@@ -168,9 +168,9 @@ class TestClaimAtOnce:
         assert claimed_ids(slots=20, general_slots=20) == set()
 
     def test_a_claim_counts_attempts_that_started_during_its_search(self) -> None:
-        """Check that a claim first locks the endpoints and then counts their requests in flight.
+        """Check that a claim locks the endpoints before it counts their requests in flight.
 
-        Its count therefore includes the rows that another process has just claimed.
+        The count therefore includes the rows that another process has just claimed.
         """
         acme = subscribe()
         for _ in range(20):
@@ -181,9 +181,9 @@ class TestClaimAtOnce:
         assert claims == [] and not claims.is_shared
 
     def test_a_claim_skips_ended_holds_and_finds_a_current_one(self) -> None:
-        """Check a claim after an outage, when there are more endpoints with ended holds than slots.
+        """Check a claim after an outage, when more endpoints have ended holds than there are slots.
 
-        The claim must skip the deliveries of ended holds. Only the sweep ends these deliveries.
+        The claim must skip the deliveries for ended holds, because only the sweep ends them.
         """
         for number in range(4):
             emit(subscribe(f"shop {number}"), EventType.AUTHORIZED, valid_for=100)
@@ -195,7 +195,7 @@ class TestClaimAtOnce:
 
 @contextlib.contextmanager
 def claiming_beside() -> Iterator[Callable[[], list[delivery.Claimed]]]:
-    """Yield a claim function that runs in another transaction, which is committed when the block ends."""
+    """Yield a claim function. It runs in another transaction, which is committed at the end of the block."""
 
     def end() -> None:
         in_transaction.__exit__(None, None, None)
@@ -315,7 +315,7 @@ class TestHangingEndpoint:
 
 class TestPlan:
     def test_reads_only_as_many_rows_of_a_backlog_as_it_can_take(self) -> None:
-        """Check that a claim of ten rows reads fewer than 200 of 3,000 due rows."""
+        """Check that a claim of ten rows reads fewer than 200 of the 3,000 rows that are due."""
         for name in ("Acme", "Rival"):
             due = emit(subscribe(name))
             self.multiply(due, 1500)

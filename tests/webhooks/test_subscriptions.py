@@ -1,4 +1,4 @@
-"""How changing or ending a subscription affects waiting deliveries, and which secrets sign deliveries."""
+"""What a change or end of a subscription does to waiting deliveries, and which secrets sign deliveries."""
 
 from datetime import timedelta
 
@@ -140,7 +140,7 @@ class TestEnding:
 
 @pytest.fixture
 def first_secret(acme: Merchant) -> str:
-    """Subscribe Acme and return its first secret."""
+    """Subscribe Acme. Return its first secret."""
     made = factories.subscribe(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
     assert made.signing_secret is not None
     return made.signing_secret
@@ -151,7 +151,7 @@ def emit_voided(merchant: Merchant) -> Event:
 
 
 def signatures() -> list[str]:
-    """Attempt the only due delivery, which fails, and return the v1 signatures of its header in order."""
+    """Attempt the only due delivery, and let it fail. Return the v1 signatures in its header, in order."""
     claimed = claim_one()
     body = decrypt_if_personal(claimed.event_type, claimed.body)
     header = headers.signed_headers(claimed, body)["X-Service-Signature"]
@@ -163,14 +163,14 @@ def signatures() -> list[str]:
 
 
 def signatures_by(*secrets: str) -> list[str]:
-    """Return the signatures that these secrets make for the latest attempt, in the order of the secrets."""
+    """Return the signatures of the latest attempt with these secrets, in the order of the secrets."""
     event = Event.objects.get()
     attempt = event.deliveries.get().attempts.latest("number")
     return signing.sign(secrets, event.plain_body, int(attempt.started_at.timestamp())).split(",")[1:]
 
 
 def pass_time(by_time: timedelta) -> None:
-    """Move the expiry of all secrets into the past by `by_time`, as if that time had passed."""
+    """Set the expiry of all secrets back by `by_time`, as if this time had passed."""
     SigningSecret.objects.update(expires_at=F("expires_at") - by_time)
 
 

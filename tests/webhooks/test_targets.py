@@ -1,6 +1,6 @@
 """The addresses to which webhooks can be sent.
 
-Every address of a special block is refused in every spelling. No public address is refused.
+Every address in a special block is refused, however it is written. No public address is refused.
 """
 
 import asyncio
@@ -17,7 +17,8 @@ from webhooks import targets
 IPv4 = ipaddress.IPv4Address
 IPv6 = ipaddress.IPv6Address
 Address = IPv4 | IPv6
-# The IPv6 addresses that contain an IPv4 address: the prefix, and the number of bits after the IPv4 address.
+# IPv6 addresses that contain an IPv4 address. Each entry has the prefix, and the number of bits after the
+# IPv4 address.
 CARRIERS = [
     ("::", 0),  # v4-compatible
     ("::ffff:0:0", 0),  # v4-mapped
@@ -84,7 +85,7 @@ class TestIsPublic:
     def test_is_stricter_than_the_standard_library_and_never_laxer(self, address: Address) -> None:
         """Check that we refuse every address that `is_global` refuses.
 
-        We also refuse multicast, 6to4 and some smaller blocks, which `is_global` accepts.
+        We also refuse some addresses that `is_global` accepts: multicast, 6to4 and some smaller blocks.
         """
         if not address.is_global:
             assert not targets.is_public(str(address))

@@ -1,4 +1,4 @@
-"""One POST to a well-behaved receiver: the request as it is sent, and the stored parts of the answer."""
+"""One POST to a receiver that behaves well: the request as it is sent, and the parts of the answer that are stored."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""If the name servers of one merchant's URL are slow, other merchants are not delayed."""
+"""If the name servers for one merchant's URL are slow, other merchants are not delayed."""
 
 import asyncio
 import threading
@@ -32,7 +32,8 @@ class SilentNames(Names):
     def __init__(self) -> None:
         super().__init__(["1.1.1.1"])
         self.heard, self.may_answer = threading.Semaphore(0), threading.Event()
-        # The calling thread's database connection. Inside a coroutine, Django would return a different one.
+        # Store the database connection of the calling thread, because Django would return another one inside
+        # a coroutine.
         self.caller = connections[DEFAULT_DB_ALIAS]
         self.connections: list[object] = []
 
@@ -56,7 +57,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> SilentNames:
 def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merchant], "Future[str]"]]:
     """Yield a function that starts a URL check for a merchant in a separate thread, and returns its future.
 
-    The function returns as soon as the check has queried the name servers.
+    The function returns once the check has queried the name servers.
     """
     with ThreadPoolExecutor(4) as pool:
 

@@ -1,4 +1,4 @@
-"""Whatever a provider does, no operation is carried out twice, retried without a pause, or left open forever."""
+"""For any behaviour of a provider, no operation acts twice, is retried without a pause, or stays open forever."""
 
 from collections.abc import Callable
 

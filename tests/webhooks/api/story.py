@@ -14,7 +14,7 @@ def subscribe(api: Api, **changes: Any) -> Any:
 
 
 def refuse(api: Api, param: str, **changes: Any) -> None:
-    """Check that the API refuses these fields, both for a new subscription and for a change."""
+    """Check that the API refuses these fields, in a new subscription and in a change to a subscription."""
     with nothing_moves():
         refused(subscribe(api, **changes), 422, "validation_failed", param)
     assert subscribe(api).status_code == 201

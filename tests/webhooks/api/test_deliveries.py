@@ -1,4 +1,4 @@
-"""The delivery log in the API: filters, pages, and what another merchant can see."""
+"""The delivery log in the API: filters, pages, and what a merchant can see of another merchant's log."""
 
 from datetime import timedelta
 
@@ -15,9 +15,10 @@ from webhooks.models import Attempt, Delivery, Event, EventType, Subscription
 
 
 def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
-    """Create attempts at intervals of a second, and return them, newest last.
+    """Create attempts at intervals of one second. Return them in this order.
 
-    `checkout.authorized` and `checkout.voided` alternate. The attempts for `checkout.authorized` fail.
+    Attempts to deliver `checkout.authorized` and `checkout.voided` alternate. Those for `checkout.authorized`
+    fail.
     """
     subscription, _ = Subscription.objects.get_or_create(
         merchant=merchant, ended_at=None, defaults={"url": HOOK, "event_types": ["*"]}

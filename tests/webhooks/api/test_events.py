@@ -1,4 +1,4 @@
-"""The feed of events: its entries, their order, and the cursor, which never skips an event."""
+"""The feed of events: its entries, their order, and its cursor, which never skips an event."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
 
 def age(duration: timedelta = 5 * SECOND) -> None:
-    """Move the `written_at` of all events back by this duration."""
+    """Set the `written_at` of all events back by this duration."""
     Event.objects.update(written_at=F("written_at") - duration)
 
 
@@ -58,7 +58,7 @@ def page_after(api: Api, previous: dict[str, Any], query: str = "") -> dict[str,
 
 
 def dated(event: Event, **facts: Any) -> Event:
-    """Set fields of an event, such as its times, and return the event."""
+    """Set fields of an event, for example its times. Return the event."""
     Event.objects.filter(pk=event.pk).update(**facts)
     return event
 
@@ -170,9 +170,9 @@ class TestTheOrder:
         assert ids(page(api)) == [event.pk for event in made]
 
     def test_pages_neither_repeat_nor_miss_what_was_written_at_one_moment(self, api: Api) -> None:
-        """Check events with the same `written_at`.
+        """Check the pages of events that have the same `written_at`.
 
-        Events that are older than this column have the same value.
+        Events that are older than the column `written_at` all have the same value.
         """
         made = [emit_event(api.merchant).pk for _ in range(7)]
         Event.objects.update(written_at=clock.now() - 5 * SECOND)
@@ -239,7 +239,7 @@ class TestTheBeginning:
     def test_leaves_out_no_event_that_is_written_later(self, api: Api) -> None:
         """Check that the cursor also returns an event that is written long after it happened.
 
-        Here, the hold lapsed two days ago, but its event is written only after the first call.
+        In this test, the hold lapsed two days ago, but its event is written only after the first call.
         """
         found = page(api)
         noticed = dated(emit_event(api.merchant), created_at=clock.now() - 2 * DAY)
@@ -348,7 +348,8 @@ class TestAWriterWhoIsHeldOpen:
                     slow[reader] = emit_event(reader.merchant).pk
                 written.set()
                 while not go_on.wait(1):
-                    # PostgreSQL ends a session that is idle in a transaction. A query prevents this.
+                    # PostgreSQL ends a session that stays idle in a transaction. This query keeps the session
+                    # active.
                     clock.now()
             connection.close()
 
@@ -373,7 +374,10 @@ class TestAWriterWhoIsHeldOpen:
         assert seen == {reader: [slow[reader], quick[reader]] for reader in starts}
 
     def _older_id(self, reader: Api) -> UUID:
-        """Commit an event whose id is a minute older than the id of the uncommitted event; return this id."""
+        """Commit an event, and return its id.
+
+        The id is a minute older than that of the event that is not committed yet.
+        """
         made = UUID(int=clock.first_id(clock.now() - 60 * SECOND).int | uuid7().int & (1 << 80) - 1)
         body = json.dumps({"id": str(made)}).encode()
         now = clock.now()

@@ -1,4 +1,4 @@
-"""The fields of a subscription in the API, with invalid and unusual values."""
+"""The fields of a subscription in the API: invalid values and unusual values."""
 
 import re
 from typing import Any
@@ -78,7 +78,7 @@ NOT_PUBLIC = [
 
 @pytest.fixture
 def hosted(settings: Settings) -> None:
-    """Forbid webhooks to loopback addresses, as in the sandbox and in production."""
+    """Forbid loopback addresses for webhooks, as in the sandbox and in production."""
     settings.WEBHOOK_LOOPBACK = False
 
 

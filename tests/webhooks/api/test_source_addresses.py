@@ -1,4 +1,4 @@
-"""The addresses from which deliveries come are published as a document and in the documentation."""
+"""The service publishes the addresses from which it sends deliveries, as a document and in the documentation."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.config import described
 PATH = "/api/delivery-addresses.json"
 
 
-# Read before a test changes the setting, because the service makes its document only once.
+# The document is read before a test changes the setting, because the service creates it only once.
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     return described.document()

@@ -1,4 +1,4 @@
-"""Creating, rotating and ending a subscription through the API, also with invalid requests."""
+"""Subscriptions are created, rotated and ended through the API. Invalid requests are refused."""
 
 from typing import Any, NoReturn
 
@@ -17,9 +17,9 @@ from webhooks.models import SigningSecret
 def test_a_change_during_another_one_is_a_503_that_can_be_retried(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check that a lock timeout is answered with 503 and Retry-After.
+    """Check that the response to a lock timeout is a 503 with Retry-After.
 
-    The caller can safely repeat the request, because no card operation is involved.
+    The caller can safely repeat the request, because it does not involve a card operation.
     """
 
     def locked(*_: object, **__: object) -> NoReturn:

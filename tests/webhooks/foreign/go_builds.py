@@ -1,4 +1,4 @@
-"""Builds the Go programs that merchants download, once for all processes and runs of the tests."""
+"""Builds the Go programs that merchants download. Each is built once for all processes and runs of the tests."""
 
 import fcntl
 import functools
@@ -16,7 +16,7 @@ STOPPED_CLOCK = Path(__file__).with_name("stopped_clock.go")
 
 @functools.cache
 def build(program: Path) -> Path:
-    """Return the binary of a Go program. The first process builds it, and the other processes wait.
+    """Return the binary of a Go program. The first process builds it, and all other processes wait.
 
     The program must be in gofmt's format. A receiver is built together with stopped_clock.go.
     """
@@ -43,7 +43,7 @@ def _build(sources: list[Path], binary: Path) -> None:
 
 
 def output(folder: Path, *command: str) -> str:
-    """Run a command of Go in a folder and return what it prints. If it fails, show its errors."""
+    """Run a Go command in a folder, and return its output. If the command fails, show its errors."""
     variables = {"PATH": os.environ["PATH"], "HOME": str(FOLDER), "GO111MODULE": "off", "GOFLAGS": ""}
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

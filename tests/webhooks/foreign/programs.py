@@ -1,6 +1,6 @@
-"""Runs the programs that merchants download, unchanged, each in its own process.
+"""Runs the programs that merchants download. They are not changed, and each runs in its own process.
 
-Programs in TypeScript and Go are checked and compiled first.
+Programs in TypeScript and Go are first checked and compiled.
 """
 
 import functools
@@ -27,7 +27,8 @@ STRICT = (
     *("--strict", "--erasableSyntaxOnly", "--noUncheckedIndexedAccess", "--skipLibCheck", "--types", "node"),
     *("--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"),
 )
-# With the option -n, PHP ignores the machine's php.ini. With --disable-gems, Ruby has only its standard library.
+# With the option -n, PHP ignores the machine's php.ini. With --disable-gems, Ruby has only its standard
+# library.
 COMMANDS = {
     ".py": ["python3", "{file}"],
     ".mjs": ["node", "{file}"],
@@ -38,26 +39,26 @@ COMMANDS = {
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
-# PHP's web server has no background tasks. A second PHP process therefore looks for checkouts for which no
-# delivery arrived.
+# PHP's web server has no background tasks. Therefore a second PHP process looks for checkouts without a
+# delivery.
 BESIDE = {".php": COMMANDS[".php"]}
 
 
 class Answer(NamedTuple):
-    """A receiver's answer. The status is 0 if the receiver closed the connection without an answer."""
+    """A receiver's answer. If the receiver closed the connection without an answer, the status is 0."""
 
     status: int
     words: str
 
 
 class Running(NamedTuple):
-    """A running receiver, and the folder that it writes to."""
+    """A running receiver, and the folder in which it writes its files."""
 
     folder: Path
     port: str
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Deliver a webhook, and return the answer, which must arrive within fifteen seconds."""
+        """Deliver a webhook and return the answer. Fail if the answer does not arrive within fifteen seconds."""
         connection = http.client.HTTPConnection("127.0.0.1", int(self.port), timeout=15)
         try:
             connection.request(
@@ -95,7 +96,7 @@ def variables(base_url: str, client_id: str, client_secret: str) -> dict[str, st
 
 
 def run(program: Path, folder: Path, environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
-    """Run a program in a folder with these environment variables, and wait for its end."""
+    """Run a program in a folder, with these environment variables, until it ends."""
     command = [word.format(file=_placed(program, folder)) for word in COMMANDS[program.suffix]]
     return subprocess.run(
         command,
@@ -111,9 +112,9 @@ def run(program: Path, folder: Path, environment: Mapping[str, str]) -> "subproc
 def start(
     receiver: Path, folder: Path, environment: Mapping[str, str], stack: ExitStack, *, port: str = ""
 ) -> Running:
-    """Start a receiver in a folder with these environment variables, and stop it when the stack ends.
+    """Start a receiver in a folder, with these environment variables. Stop it when the stack closes.
 
-    It listens on a free port unless `port` is given.
+    If `port` is not given, the receiver listens on a free port.
     """
     started = Running(folder, port or held_port(stack))
     named = {"file": _placed(receiver, folder), "port": started.port}
@@ -148,7 +149,7 @@ def _placed(program: Path, folder: Path) -> str:
 
 @functools.cache
 def _compiled(program: Path) -> str:
-    """Compile a TypeScript program to JavaScript and return it. If that fails, show the compiler's errors."""
+    """Compile a TypeScript program, and return the JavaScript. If that fails, show the compiler's errors."""
     with tempfile.TemporaryDirectory() as folder:
         compiler = str(TYPESCRIPT / "typescript" / "bin" / "tsc")
         where = ("--typeRoots", str(TYPESCRIPT / "@types"), "--outDir", folder)
@@ -163,9 +164,9 @@ def _compiled(program: Path) -> str:
 
 
 def held_port(stack: ExitStack) -> str:
-    """Return a port that stays reserved until the stack ends.
+    """Return a port that stays reserved until the stack closes.
 
-    A program can still listen on it if it sets SO_REUSEADDR, as servers do by default.
+    A program can listen on this port if it sets SO_REUSEADDR, as servers do by default.
     """
     holder = stack.enter_context(socket.socket())
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -174,11 +175,11 @@ def held_port(stack: ExitStack) -> str:
 
 
 def stopped_clock(now: int | None) -> dict[str, str]:
-    """Return environment variables with which the clock of a process always shows `now`.
+    """Return environment variables that make the clock of a process always show `now`.
 
     The dict is empty if `now` is None. The variables load a library from Debian's package faketime. The
-    package's command `faketime` is not used: it runs the program as a child process, which survives when the
-    command is stopped. The library has no effect on programs in Go: stopped_clock.go reads FAKETIME.
+    package's command `faketime` is not used, because it runs the program as a child process, which continues
+    when the command is stopped. The library has no effect on Go programs, so stopped_clock.go reads FAKETIME.
     """
     if now is None:
         return {}
@@ -186,6 +187,6 @@ def stopped_clock(now: int | None) -> dict[str, str]:
         "LD_PRELOAD": "/usr/$LIB/faketime/libfaketime.so.1",
         "FAKETIME": f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S}",
         "TZ": "UTC",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # so that waits take their real time
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # so that a wait takes its normal time
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
     }

@@ -1,4 +1,4 @@
-"""Third-party libraries verify our deliveries, both as sent over HTTP and for each test vector."""
+"""Third-party libraries verify our deliveries as they are sent over HTTP, and each test vector."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def verifiers() -> Iterator[Verifiers]:
 
 
 class Shop(NamedTuple):
-    """Acme's subscription, its endpoint, and the verifiers for the requests that arrive there."""
+    """Acme's subscription, its endpoint, and the verifiers for the requests that arrive at the endpoint."""
 
     merchant: Merchant
     secret: str
@@ -41,7 +41,7 @@ class Shop(NamedTuple):
     verifiers: Verifiers
 
     def receive(self) -> Case:
-        """Emit an event, wait for its delivery, and return the received request with Acme's first secret."""
+        """Emit an event, and wait for its delivery. Return the received request together with Acme's first secret."""
         expected = len(self.receiver.requests) + 1
         payload = {"merchant_order_id": "A-20417", "name": "Zoë 🎟", "amount": 100}
         outbox.emit(self.merchant, EventType.VOIDED, payload, at=clock.now())
@@ -54,7 +54,7 @@ class Shop(NamedTuple):
         return Case({name.lower(): text for name, text in headers.items()}, body, self.secret)
 
     def verdicts(self, case: Case) -> dict[str, bool]:
-        """Return whether each verifier accepts the case now."""
+        """For each verifier, return whether it accepts the case now."""
         return {verifier: accepts for verifier, (accepts,) in self.verifiers.accept([case]).items()}
 
 
@@ -75,7 +75,7 @@ def with_changed_byte(case: Case) -> Case:
 
 
 def with_changed_signatures(case: Case) -> Case:
-    """Change the first character of every signature."""
+    """Replace the first character of every signature."""
 
     def changed(header: str, mark: str) -> str:
         start, *signatures = header.split(mark)
@@ -97,7 +97,7 @@ def signed_at(case: Case, at: int) -> Case:
 
 
 def signatures(headers: Mapping[str, str]) -> tuple[int, int]:
-    """Return the number of signatures in our header, and in the header of Standard Webhooks."""
+    """Return the number of signatures in our header, and in the Standard Webhooks header."""
     return headers["x-service-signature"].count("v1="), headers["webhook-signature"].count("v1,")
 
 
@@ -142,8 +142,8 @@ class TestADelivery:
         assert shop.verdicts(received._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
 
 
-# For each library, the vectors that only the library or only our verifier accepts (rule signing.verify). The
-# service never sends such headers.
+# For each library, the vectors that are accepted either only by the library or only by our verifier (rule
+# signing.verify). The service never sends such headers.
 LAX_TIMES = {"t has a zero before it", "an equals sign after t", "t and more", "t is milliseconds"}
 LAX_COMMAS = {"a comma at the end", "a comma at the start", "two commas", "a word among the entries"}
 DIFFERENT = {
@@ -162,7 +162,7 @@ DIFFERENT = {
 def is_judged_by_stripe(vector: Vector) -> bool:
     """Return whether Stripe's library checks the property that the vector tests.
 
-    The library's `verify_header` does not parse the JSON, and it accepts times in the future.
+    The library's `verify_header` does not parse the JSON, and accepts times in the future.
     """
     is_ahead = vector.timestamp is not None and vector.timestamp > vector.now
     return vector.verdict != "invalid_json" and not (
@@ -171,9 +171,9 @@ def is_judged_by_stripe(vector: Vector) -> bool:
 
 
 def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> set[str]:
-    """Return the vectors for which the verifier's verdict differs from the expected verdict.
+    """Return the vectors on which the verifier's verdict differs from the expected verdict.
 
-    The result has the vectors' names without their prefix.
+    Return their names without the prefix.
     """
     (now,) = {vector.now for vector in chosen}
     cases = [(v, Case(v.headers, v.body, secret)) for v in chosen for secret in v.secrets]
@@ -183,7 +183,7 @@ def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> se
 
 
 def wrongly_accepted(verifiers: Verifiers, verifier: str) -> list[Vector]:
-    """Return the vectors that a receiver must refuse and the verifier accepts."""
+    """Return the vectors that the verifier accepts although a receiver must refuse them."""
     (now,) = {vector.now for vector in vectors.X_SERVICE_SIGNATURE}
     refused = [vector for vector in vectors.X_SERVICE_SIGNATURE if not vector.is_accepted]
     cases = [(v, Case(v.headers, v.body, secret)) for v in refused for secret in v.secrets]
@@ -193,14 +193,14 @@ def wrongly_accepted(verifiers: Verifiers, verifier: str) -> list[Vector]:
 
 
 def documented_row(language: str) -> list[str]:
-    """Return the cells of the documentation's table of Stripe's functions, for a language."""
+    """In the documentation's table of Stripe's functions, return the cells for a language."""
     (row,) = re.findall(rf"^\| {language} \|.*`.*", guide.GUIDE, re.M)
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
 @pytest.mark.rule("docs.stripe")
 class TestDocumentation:
-    """The documentation says about Stripe's libraries what they do."""
+    """The documentation describes correctly how Stripe's libraries behave."""
 
     @pytest.mark.parametrize("verifier", verdicts.STRIPE)
     def test_names_the_function_and_what_it_accepts(self, verifiers: Verifiers, verifier: str) -> None:

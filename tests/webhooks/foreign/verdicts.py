@@ -1,4 +1,4 @@
-"""Verdicts of third-party webhook libraries: those of Stripe and Standard Webhooks, for Python and Node."""
+"""The verdicts of third-party webhook libraries: Stripe's and Standard Webhooks', for Python and Node."""
 
 import contextlib
 import json
@@ -15,11 +15,11 @@ import standardwebhooks
 import stripe
 
 HERE = Path(__file__).parent
-TOLERANCE_SECONDS = 300  # without it, verify_header does not check the time
+TOLERANCE_SECONDS = 300  # without a tolerance, verify_header does not check the time
 STRIPE = ("stripe for Python", "stripe for Node")
 STANDARD = ("standardwebhooks for Python", "standardwebhooks for Node")
 ALL = STRIPE + STANDARD
-# The calls that the documentation names, and that this module and verify.mjs make.
+# The calls that the documentation shows. This module and verify.mjs make the same calls.
 DOCUMENTED = {
     "stripe for Python": "stripe.WebhookSignature.verify_header(body, header, secret, 300)",
     "stripe for Node": "stripe.webhooks.signature.verifyHeader(body, header, secret, 300)",
@@ -27,7 +27,7 @@ DOCUMENTED = {
 
 
 class Case(NamedTuple):
-    """A request that a receiver got, with header names in lower case, and the receiver's only secret."""
+    """A request that a receiver got, and the receiver's only secret. Header names are in lower case."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 class Verifiers:
-    """All verifiers. Those for Node share a process, which reads cases and writes verdicts over pipes."""
+    """All verifiers. Those for Node run in one process, which reads cases and writes verdicts over pipes."""
 
     def __init__(self, node: "subprocess.Popen[str]") -> None:
         self._node = node
@@ -43,7 +43,7 @@ class Verifiers:
     def accept(
         self, cases: Sequence[Case], *, now: int | None = None, tolerance: int | None = TOLERANCE_SECONDS
     ) -> dict[str, list[bool]]:
-        """Return for each verifier whether it accepts each case at the unix time `now`.
+        """For each verifier, return whether it accepts each case at the Unix time `now`.
 
         If `now` is None, the real time is used. If `tolerance` is None, Stripe's libraries are called without
         a tolerance.
@@ -73,7 +73,7 @@ class Verifiers:
 
 @contextlib.contextmanager
 def running() -> Iterator[Verifiers]:
-    """Run the verifiers until the block ends."""
+    """Run the verifiers for the duration of the block."""
     command = ["node", str(HERE / "verify.mjs")]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.__stderr__, text=True
@@ -85,7 +85,7 @@ def running() -> Iterator[Verifiers]:
 
 @contextlib.contextmanager
 def judged_at(now: int | None) -> Iterator[None]:
-    """In the block, let the clock of the two Python libraries show `now`, unless `now` is None."""
+    """For the duration of the block, set the clock of the two Python libraries to `now`, unless it is None."""
     if now is None:
         yield
         return
@@ -105,6 +105,6 @@ def _verify_by_standard(case: Case) -> None:
 def _accepts(verify: Callable[[Case], None], case: Case) -> bool:
     try:
         verify(case)
-    except Exception:  # for some headers, the libraries raise errors other than their own
+    except Exception:  # for some headers, the libraries raise errors that they do not define
         return False
     return True

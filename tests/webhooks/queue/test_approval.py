@@ -1,4 +1,4 @@
-"""Personal data goes only to an address that an owner or admin chose or approved (rule endpoint.approved)."""
+"""Personal data is sent only to addresses that an owner or admin chose or approved (rule endpoint.approved)."""
 
 from datetime import timedelta
 
@@ -78,8 +78,8 @@ class TestWaiting:
     def test_holds_for_a_delivery_that_was_written_as_the_address_changed(self, acme: Merchant) -> None:
         """Check a delivery that is due although the endpoint's new address is not approved.
 
-        The delivery was written before the change of the address was committed. The claim checks the approval
-        again and does not send it.
+        The delivery was written before the change of address was committed. The claim checks the approval
+        again, and does not send the delivery.
         """
         keep(acme, OURS, is_approved=True)
         late = opt_in(acme)
@@ -109,7 +109,7 @@ class TestWaiting:
         assert Delivery.objects.get(pk=fresh.pk).status == "pending"
 
     def test_ends_parked_after_a_week_also_with_a_due_time(self, acme: Merchant) -> None:
-        """Check a delivery that has a due time, because the address changed while it was being written."""
+        """Check a delivery that has a due time because the address changed while the delivery was written."""
         keep(acme, OURS, is_approved=True)
         with_age(timedelta(days=8), opt_in(acme))
         Delivery.objects.update(next_attempt_at=clock.now())
@@ -126,9 +126,9 @@ class TestWaiting:
 
 
 def with_age(age: timedelta, waiting: Delivery) -> None:
-    """Replace a delivery and its event with copies that are `age` older.
+    """Replace a delivery and its event by copies that are `age` older.
 
-    The ids of the copies contain the older time too.
+    The ids of the copies also contain the older time.
     """
     event = waiting.event
     old = clock.first_id(clock.now() - age)
@@ -163,7 +163,7 @@ class TestApproval:
 
 
 class TestKey:
-    """An API key can approve an endpoint only if all people who know its secrets can approve endpoints."""
+    """An API key can approve an endpoint only if everyone who knows its secrets can approve endpoints."""
 
     URL = {"url": "http://127.0.0.1:9/hooks", "event_types": ["*"]}
 
@@ -236,9 +236,9 @@ class TestPortal:
     def test_checks_the_role_again_after_the_address_check(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, role: Role | None
     ) -> None:
-        """Check that the role is read again after the check of the address.
+        """Check that the role is read again after the address check.
 
-        The owner of the address controls how long this check takes. During the check, the role can change.
+        The owner of the address controls how long this check takes, and the role can change in this time.
         """
         admin = stage.person(acme, Role.ADMIN)
 

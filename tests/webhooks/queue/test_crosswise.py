@@ -1,4 +1,4 @@
-"""Operations that compete for a subscription's rows, on real connections."""
+"""Operations that compete for the rows of a subscription, on real connections."""
 
 import threading
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Returned = TypeVar("Returned")
 
 
 def at_once(verb: Callable[[], Returned]) -> list[Returned]:
-    """Call the function in several threads at once, each with its own connection; return the results."""
+    """Call the function in several threads at once, each with its own connection. Return the results."""
     start = threading.Barrier(MANY)
 
     def call(_: int) -> Returned:
@@ -89,17 +89,17 @@ def test_ending_a_subscription_never_deadlocks_with_a_void(monkeypatch: pytest.M
     ending = threading.Thread(target=end)
     ending.start()
     assert locked.wait(5)
-    with transaction.atomic():  # the same steps as in a cancellation or a lapse
+    with transaction.atomic():  # a cancellation or a lapse has the same steps
         outbox.supersede_all({checkout: now})
         outbox.emit(acme.merchant, EventType.VOIDED, {}, at=now, checkout_uuid=checkout)
         go_on.set()
-        ending.join(0.3)  # the thread now waits for the lock of the superseded delivery
+        ending.join(0.3)  # the thread now waits for the lock on the superseded delivery
     ending.join(5)
     assert not ending.is_alive() and failures == []
 
 
 def hold() -> tuple[Delivery, UUID]:
-    """Emit a `checkout.authorized` event; return its delivery and its checkout."""
+    """Emit a `checkout.authorized` event. Return its delivery and its checkout."""
     acme, checkout, now = subscribe(), uuid4(), clock.now()
     until = now + timedelta(seconds=100)
     event = outbox.emit(
@@ -109,7 +109,7 @@ def hold() -> tuple[Delivery, UUID]:
 
 
 def in_own_connection(verb: Callable[[], Returned]) -> Callable[[], Returned]:
-    """Wrap a function for a thread, so that it closes its database connection at the end."""
+    """Wrap a function that runs in a thread: after the call, the thread's database connection is closed."""
 
     def call() -> Returned:
         try:
@@ -138,7 +138,7 @@ def test_a_hold_that_ends_during_a_record_of_its_attempt_is_not_sent_again() -> 
 def test_a_hold_that_ends_during_the_start_of_its_attempt_is_not_sent_again() -> None:
     """Check that the delivery is not retried.
 
-    The attempt fails before other transactions can see the end of the hold.
+    Its attempt fails before other transactions can see that the hold has ended.
     """
     due, checkout = hold()
     is_superseded, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""How the sender handles results that PostgreSQL refuses to store."""
+"""What the sender does with results that PostgreSQL refuses to store."""
 
 from dataclasses import replace
 

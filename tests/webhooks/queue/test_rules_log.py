@@ -1,4 +1,4 @@
-"""The queue's behaviour by event type, and its entries in the delivery log."""
+"""How the queue treats each event type, and what it writes to the delivery log."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,7 +31,7 @@ SCHEDULES = {
 
 
 def emit_event(merchant: Merchant, event_type: EventType) -> Delivery:
-    """Emit an event about a checkout with the current time, and return its delivery."""
+    """Emit an event about a checkout, with the current time. Return its delivery."""
     event = outbox.emit(merchant, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
     return event.deliveries.get()
 
@@ -48,7 +48,7 @@ class TestSchedule:
     def test_of_an_endpoint_that_is_down(
         self, acme_subscribed: Merchant, event_type: EventType, retries: tuple[int, ...]
     ) -> None:
-        """Check that each retry starts within 10 % of its time, and that the delivery is then parked."""
+        """Check that each retry starts within 10 % of its scheduled time, and that the delivery is parked then."""
         due = emit_event(acme_subscribed, event_type)
         assert due.next_attempt_at == due.event.created_at, "the first at once"
         for number, seconds in enumerate(retries, start=1):

@@ -1,1 +1,1 @@
-"""The receivers that merchants copy, hostile receivers, and connections to receivers."""
+"""The receivers that merchants copy, hostile receivers, and the connections to receivers."""

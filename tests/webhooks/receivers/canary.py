@@ -1,11 +1,11 @@
-"""A server that must get no request, because its address is forbidden for webhooks."""
+"""A server that must not get a request, because its address is forbidden for webhooks."""
 
 import contextlib
 import socket
 import threading
 from collections.abc import Iterator
 
-# Spellings of the canary's address in a URL, and other internal addresses.
+# Different spellings of the canary's address in a URL, and other internal addresses.
 LITERALS = [
     *("127.0.0.1", "127.8.9.1", "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"),
     *("[0:0:0:0:0:0:0:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "10.0.0.1"),
@@ -18,7 +18,7 @@ ODD = [
 
 
 class Canary:
-    """Servers on the same port of 127.0.0.1 and ::1, which count the connections that they get."""
+    """Servers on 127.0.0.1 and ::1, with the same port. They count the connections that they get."""
 
     def __init__(self) -> None:
         self.visits = 0

@@ -5,7 +5,7 @@ import threading
 
 
 class Receiver:
-    """An endpoint that needs `seconds` for each answer, and counts the requests that it serves at one time."""
+    """An endpoint that takes `seconds` to answer. It counts the requests that it serves at the same time."""
 
     def __init__(self, *, http_status: int = 200, seconds: float = 0.0) -> None:
         self.http_status, self.seconds = http_status, seconds

@@ -1,4 +1,4 @@
-"""A table of hostile receivers: how each behaves, and the answer that the sender records."""
+"""A table of hostile receivers: how each behaves, and the result that the sender records."""
 
 import asyncio
 import gzip
@@ -9,18 +9,22 @@ from typing import NamedTuple
 
 from tests.webhooks.receivers.receiving import Behaviour, answering
 
-TIMEOUT = "timeout"  # the beginning of the error message; the deadline follows it
+TIMEOUT = "timeout"  # the error message starts with this word and continues with the deadline
 CLOSED = "the connection was closed before an answer"
 INVALID = "the answer was not valid HTTP"
 TOO_LONG = "the answer's headers are longer than 16 KiB"
 RECEIVED = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = RECEIVED + b"Transfer-Encoding: chunked\r\n\r\n"
 LONG = RECEIVED + b"Content-Length: 314572800\r\n\r\n"
-RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing then resets the connection
+RESET = (
+    socket.SOL_SOCKET,
+    socket.SO_LINGER,
+    struct.pack("ii", 1, 0),
+)  # with it, closing resets the connection
 
 
 class Hostility(NamedTuple):
-    """A receiver's behaviour, and the log entry for it.
+    """How a receiver behaves, and what the sender logs.
 
     `reads` is false if the receiver does not read the request.
     """
@@ -33,7 +37,7 @@ class Hostility(NamedTuple):
 
 
 def forever(packet: bytes, *, start: bytes = b"", pause: float = 0.0) -> Behaviour:
-    """Write `start` once, then `packet` without end, and pause for `pause` seconds after each packet."""
+    """Write `start` once. Then write `packet` again and again, with a pause of `pause` seconds after each packet."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(start)
@@ -62,7 +66,7 @@ async def keeping_silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) 
 
 
 def half_closing(*packets: bytes) -> Behaviour:
-    """Write each packet, close only the sending side of the connection, and continue to read."""
+    """Write each packet, close the connection only for sending, and continue to read."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answering(*packets)(reader, writer)
@@ -81,7 +85,7 @@ def closing(*packets: bytes) -> Behaviour:
 
 
 def slow(*, pause: float) -> Iterator[Hostility]:
-    """Yield receivers that never finish an answer; `pause` is the time between two packets, in seconds."""
+    """Yield receivers that never finish an answer. The time between two packets is `pause` seconds."""
     cases = {
         "silence": keeping_silent,
         "dribbled status line": forever(b"K", start=b"HTTP/1.1 200 O", pause=pause),
@@ -99,7 +103,7 @@ def slow(*, pause: float) -> Iterator[Hostility]:
 
 
 def greedy() -> Iterator[Hostility]:
-    """Yield receivers that send as much as they can, as fast as they can."""
+    """Yield receivers that send as many bytes as they can, as fast as they can."""
     heads = {
         "flood of 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n" * 2000,
         "flood of 102 Processing": b"HTTP/1.1 102 Processing\r\n\r\n" * 2000,
@@ -171,7 +175,7 @@ NONSENSE: dict[str, bytes] = {
 
 
 def nonsense() -> Iterator[Hostility]:
-    """Yield receivers that answer with a head that is not valid HTTP."""
+    """Yield receivers whose answer begins with an invalid HTTP head."""
     for name, answer in NONSENSE.items():
         yield Hostility(name, answering(answer), None, INVALID)
 
@@ -200,7 +204,7 @@ BAD_BODIES: dict[str, bytes] = {
 
 
 def bad_bodies() -> Iterator[Hostility]:
-    """Yield receivers that send a complete 2xx head with a broken body, in the same packet or later."""
+    """Yield receivers that send a complete 2xx head and a broken body, in the same packet or in a later one."""
     for name, answer in BAD_BODIES.items():
         status = int(answer.split()[1])
         blank = b"\r\n\r\n" if b"\r\n\r\n" in answer else b"\n\n"
@@ -219,7 +223,7 @@ def bad_bodies() -> Iterator[Hostility]:
 
 
 def others() -> Iterator[Hostility]:
-    """Yield receivers that send a complete answer other than 2xx, followed by arbitrary bytes."""
+    """Yield receivers that send a complete answer with a status other than 2xx, and then arbitrary bytes."""
     for status in (101, 300, 301, 302, 303, 304, 305, 307, 308, 400, 407, 426, 999):
         head = b"HTTP/1.1 %d X\r\nLocation: //[\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n" % status
         yield Hostility(f"status {status}", closing(head + b"\x81\x05hello"), status, f"HTTP {status}")

@@ -1,4 +1,4 @@
-"""Receivers that behave as a test defines, name servers with fixed answers, and helpers that send a POST."""
+"""Receivers whose behaviour a test defines, name servers with fixed answers, and helpers that send a POST."""
 
 import asyncio
 import contextlib
@@ -20,14 +20,15 @@ from webhooks import transport
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nthanks"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "ours", "X-Service-Event-Id": "evt_1"}
 BODY = b'{"id": "evt_1"}'
-TLS = transport.tls_context()  # shared, because creating it is slow
-# Errors that a receiver gets if the sender has closed the connection. On a write, uvloop raises RuntimeError.
+TLS = transport.tls_context()  # shared, because it takes long to create
+# The errors that a receiver gets if the sender has closed the connection. If the receiver writes, uvloop
+# raises RuntimeError.
 HUNG_UP = (ConnectionError, RuntimeError, asyncio.IncompleteReadError, asyncio.CancelledError)
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Receiver:
-    """A server that counts connections and requests, and applies `behaviour` after each request.
+    """A server that counts connections and requests. It applies `behaviour` after each request.
 
     If `reads` is false, it applies `behaviour` without reading a request.
     """
@@ -52,7 +53,7 @@ class Receiver:
 
     async def _has_read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         first = await reader.readexactly(1)
-        if first != b"P":  # a TLS handshake gets a plain HTTP answer, as from any server without TLS
+        if first != b"P":  # like any server without TLS, answer a TLS handshake with plain HTTP
             writer.write(OK)
             return False
         head = first + await reader.readuntil(b"\r\n\r\n")
@@ -65,7 +66,7 @@ class Receiver:
 async def receiving(
     behaviour: Behaviour, tls: ssl.SSLContext | None = None, *, reads: bool = True, host: str = "127.0.0.1"
 ) -> AsyncIterator[Receiver]:
-    """Run a receiver on loopback. With `tls` it uses TLS, and does not answer clients without TLS."""
+    """Run a receiver on loopback. With `tls`, it uses TLS and does not answer clients without TLS."""
     receiver = Receiver(behaviour, reads=reads)
     server = await asyncio.start_server(receiver.serve, host, 0, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]
@@ -76,7 +77,7 @@ async def receiving(
 
 
 def answering(*packets: bytes, pause: float = 0.02) -> Behaviour:
-    """Write the packets with a pause of `pause` seconds between them, and keep the connection open."""
+    """Write the packets with a pause of `pause` seconds between them. Keep the connection open."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for number, packet in enumerate(packets):
@@ -90,7 +91,7 @@ def answering(*packets: bytes, pause: float = 0.02) -> Behaviour:
 async def post(
     receiver: Receiver, *, deadline_seconds: float = 5, allow_loopback: bool = True
 ) -> transport.Answer:
-    """Send one POST over a new connection, and return the answer."""
+    """Send one POST over a new connection. Return the answer."""
     async with transport.open_pool(allow_loopback=allow_loopback, tls=TLS) as pool:
         url = f"http://127.0.0.1:{receiver.port}/hooks?x=%2F"
         return await transport.post(pool, url, HEADERS, BODY, deadline_seconds=deadline_seconds)
@@ -99,7 +100,7 @@ async def post(
 def posted(
     behaviour: Behaviour, *, deadline_seconds: float = 5, reads: bool = True
 ) -> tuple[transport.Answer, Receiver]:
-    """Send one POST to a new receiver with this behaviour; return the answer and the receiver."""
+    """Send one POST to a new receiver with this behaviour. Return the answer and the receiver."""
 
     async def scenario() -> tuple[transport.Answer, Receiver]:
         async with receiving(behaviour, reads=reads) as receiver:
@@ -115,9 +116,9 @@ def free_port() -> int:
 
 
 class Names(AbstractResolver):
-    """A name server that returns each of `answers` once, in order, and then repeats the last.
+    """A name server that returns each of `answers` once, in this order, and then repeats the last one.
 
-    If an answer is an empty list, the lookup fails. If it is None, the lookup hangs.
+    If an answer is an empty list, the lookup fails. If an answer is None, the lookup hangs.
     """
 
     def __init__(self, *answers: list[str] | None) -> None:
@@ -147,7 +148,7 @@ class Names(AbstractResolver):
 def certificate(
     folder: Path, *, host: str = "shop.example.com", from_days: int = -10, to_days: int = 1
 ) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return a server's context with a self-signed certificate, and a client's context that trusts it."""
+    """Return two contexts: a server's with a self-signed certificate, and a client's that trusts the certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""No request reaches a canary server on loopback, with any spelling of its address or any host name."""
+"""No request reaches a canary server on loopback, with any spelling of its address or with any host name."""
 
 import socket
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def post(
     scheme: str = "http",
     allow_loopback: bool = False,
 ) -> dict[str, str | None]:
-    """Send a POST to the canary's port at each of `hosts`; return the error message for each host."""
+    """For each of `hosts`, send a POST to the canary's port. Return the error message for each host."""
 
     async def scenario() -> dict[str, str | None]:
         async with transport.open_pool(allow_loopback=allow_loopback, tls=TLS, names=names) as pool:
@@ -47,7 +47,7 @@ def post(
 
 
 class Fickle(dict[str, Any]):
-    """A DNS answer that has a public address when it is read first, and a loopback address afterwards."""
+    """A DNS answer that has a public address when it is read first, and a loopback address when it is read again."""
 
     def __getitem__(self, field: str) -> Any:
         value = super().__getitem__(field)
@@ -66,7 +66,7 @@ class FickleNames(Names):
 
 class TestSending:
     def test_reaches_the_canary_only_where_loopback_is_allowed(self, canary: Canary) -> None:
-        """Check that the canary is running, so that the requests that are refused below could reach it."""
+        """Check that the canary is running. Otherwise, the refused requests below would prove little."""
         spellings = ["127.0.0.1", "[::1]", "localhost"]
         assert set(post(canary, spellings, allow_loopback=True).values()) == {None}
         assert canary.visits == 3
@@ -126,7 +126,7 @@ class TestSending:
 class TestRedirects:
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
     def test_count_as_responses_and_are_never_followed(self, status: int, canary: Canary) -> None:
-        """Check that redirects are not followed, even if the address check would allow their target."""
+        """Check that redirects are not followed, even if the address check would allow their targets."""
         places = [
             *(
                 f"http://127.0.0.1:{canary.port}/",

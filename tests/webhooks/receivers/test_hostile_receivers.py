@@ -1,4 +1,4 @@
-"""Receivers that hang, send slowly, flood, hang up or send invalid data: each attempt ends with a reason."""
+"""If receivers hang, send slowly, flood, hang up or send invalid data, each attempt ends with a reason."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ def verdict(answer: transport.Answer) -> tuple[int | None, str | None]:
 
 @contextlib.contextmanager
 def full_queue() -> Iterator[int]:
-    """Yield a port with a full backlog, so that a new connection is not accepted."""
+    """Yield a port whose backlog is full, so that it does not accept a new connection."""
     with contextlib.ExitStack() as sockets:
         port = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0)).getsockname()[1]
         for _ in range(3):
@@ -65,7 +65,7 @@ class TestSlow:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     url = f"http://127.0.0.1:{receiver.port}/"
                     answer = await transport.post(pool, url, HEADERS, BODY, deadline_seconds=DEADLINE)
-                    # The connection must end, although the pool stays open.
+                    # The connection must end even though the pool stays open.
                     while not receiver.left:
                         await asyncio.sleep(0.01)
                 return hostility.name, answer, receiver.connections
@@ -158,7 +158,7 @@ class TestHostile:
 class TestMemory:
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_grows_by_no_more_than_twenty_megabytes(self, scheme: str, tmp_path: Path) -> None:
-        """Measure a separate process that makes ten concurrent POSTs to each receiver that floods it."""
+        """Measure a separate process, which makes ten simultaneous POSTs to each receiver that floods it."""
         greedy = [Hostility("warm-up", answering(OK), 200, None), *hostile.greedy()]
         secured, _ = certificate(tmp_path)
         tls = secured if scheme == "https" else None
@@ -185,7 +185,7 @@ class TestMemory:
 @pytest.mark.long
 class TestAtFullLength:
     def test_fifteen_seconds_are_fifteen_seconds(self) -> None:
-        """Check all behaviours at once with the deadline of production. Slow receivers send once a second."""
+        """Check all behaviours at once, with the deadline of production. Slow receivers send once a second."""
 
         async def attack(hostility: Hostility) -> tuple[Hostility, transport.Answer, float]:
             async with receiving(hostility.behaviour, reads=hostility.reads) as receiver:

@@ -1,4 +1,4 @@
-"""Reused connections: how long they are kept, and how bytes left over from the last answer are handled."""
+"""Reused connections: how long they are kept, and what happens to bytes that follow an answer."""
 
 import asyncio
 import itertools
@@ -21,9 +21,9 @@ HEAD, THANKS = OK[:-6], OK[-6:]
 
 
 def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tuple[list[str], int, int]:
-    """Send `count` POSTs in turn; return their results, the number of connections and the number of requests.
+    """Send `count` POSTs in turn. Return their results, the number of connections, and the number of requests.
 
-    With `settles`, the function waits after each POST until the receiver has sent all its bytes.
+    With `settles`, wait after each POST until the receiver has sent all its bytes.
     """
 
     async def scenario() -> tuple[list[str], int, int]:
@@ -43,7 +43,7 @@ def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tup
 
 
 def first(behaviour: Behaviour, next_behaviour: Behaviour) -> Behaviour:
-    """Apply `behaviour` to the first request and `next_behaviour` to all others."""
+    """Apply `behaviour` to the first request, and `next_behaviour` to all others."""
     requests: list[None] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +56,7 @@ def first(behaviour: Behaviour, next_behaviour: Behaviour) -> Behaviour:
 def hanging_up_on_second(*packets: bytes, seconds: float = 0.0, with_reset: bool = False) -> Behaviour:
     """Answer all requests except the second.
 
-    On the second request, wait for `seconds`, send `packets`, and close or reset the connection.
+    For the second request, wait for `seconds`, send `packets`, and then close or reset the connection.
     """
     requests: list[None] = []
 
@@ -89,9 +89,9 @@ class TestKeeping:
         assert posts(hanging_up_on_second(with_reset=with_reset)) == (["200", "200"], 2, 3)
 
     def test_sends_a_request_twice_at_most_if_the_receiver_hangs_up(self) -> None:
-        """Check the limit of two requests while the sender keeps several connections to the receiver.
+        """Check that a request is sent at most twice, even if the sender keeps several connections to the receiver.
 
-        More repetitions would be harmful, because a receiver might process each request that it gets.
+        More repetitions would do harm, because a receiver might process each request that it gets.
         """
 
         async def scenario() -> tuple[str | None, int]:
@@ -113,7 +113,7 @@ class TestKeeping:
         assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
 
     def test_replaces_a_dropped_connection_with_a_new_one(self) -> None:
-        """Check that no other kept connection is tried. A receiver that restarts drops all connections."""
+        """Check that the sender does not try another kept connection. A receiver that restarts drops them all."""
         seen: set[asyncio.StreamWriter] = set()
 
         async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -140,7 +140,7 @@ class TestKeeping:
             2,
             3,
         )
-        # A 408 on a new connection answers the request. So does a 408 that does not close the connection.
+        # A 408 on a new connection answers the request, and so does a 408 that does not close the connection.
         assert posts(answering(TOO_LATE), count=1) == (["408"], 1, 1)
         waiting = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
         assert posts(first(answering(OK), answering(waiting))) == (["200", "408"], 1, 2)
@@ -167,7 +167,7 @@ class TestKeeping:
     def test_ends_when_the_answer_comes_before_the_request_has_gone(self) -> None:
         """Check that the connection is not reused.
 
-        The first request has unsent bytes, and the next request would be written after these bytes.
+        The first request has unsent bytes, and the next request would be written after them.
         """
 
         async def answer_unread(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -253,7 +253,7 @@ class Wire(asyncio.Transport):
 
 
 class Exchange(NamedTuple):
-    """A response's status and body, and whether its packets have caused the connection to be aborted."""
+    """A response's status and body. `is_aborted` is true if its packets caused the connection to be aborted."""
 
     status: int
     body: bytes
@@ -261,7 +261,7 @@ class Exchange(NamedTuple):
 
 
 async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
-    """Feed the packets to a connection and read the response afterwards.
+    """Pass the packets to a connection, and then read the response.
 
     With `loses`, the connection is lost before the response is read.
     """
@@ -325,9 +325,9 @@ class TestAge:
     def test_ends_even_in_constant_use_and_the_address_is_checked_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Check the end of a connection that is used once a second. Here, time runs forty times as fast.
+        """Check that a connection ends even if it is used once a second. In this test, time runs forty times as fast.
 
-        The new connection is refused, because the name then resolves to a forbidden address.
+        The new connection is refused, because the name now resolves to a forbidden address.
         """
         monkeypatch.setattr(connections, "KEPT_SECONDS", connections.KEPT_SECONDS / 40)
         names = Names(["127.0.0.1"], ["10.9.8.7"])

@@ -1,4 +1,4 @@
-"""The receivers that merchants download, run unchanged: their verdicts, captures and answers."""
+"""The receivers that merchants download run without changes. Tests check their verdicts, captures and answers."""
 
 import http.server
 import json
@@ -24,7 +24,7 @@ languages = pytest.mark.parametrize("receiver", RECEIVERS, ids=lambda path: path
 
 
 class RefusedCapture(NamedTuple):
-    """An answer to a capture other than 200. `wait` is its `Retry-After`."""
+    """An answer with a status other than 200 to a capture. `wait` is its `Retry-After`."""
 
     status: int
     code: str
@@ -32,7 +32,7 @@ class RefusedCapture(NamedTuple):
 
 
 class Bank(NamedTuple):
-    """A replacement for the API. It answers captures with each of `answers` in turn, and then with 200."""
+    """A replacement for the API. It answers captures with each of `answers` in turn, and after that with 200."""
 
     url: str
     calls: list[str]
@@ -56,7 +56,7 @@ def bank() -> Iterator[Bank]:
             return json_reply(200, {"data": {"checkouts": bank.changed, "next_cursor": "next"}})
         number = int(path.partition("&cursor=page-")[2] or 0)
         following = f"page-{number + 1}" if bank.held[number + 1 :] else None
-        rows = bank.held[number : number + 1]  # one row per page, so that receivers must follow the cursor
+        rows = bank.held[number : number + 1]  # one row per page, so that receivers have to follow the cursor
         return json_reply(200, {"data": {"checkouts": rows, "next_cursor": following}})
 
     def write(path: str) -> Reply:
@@ -84,9 +84,9 @@ def json_reply(status: int, body: dict[str, Any], headers: dict[str, str] | None
 
 @pytest.fixture
 def start(tmp_path: Path, bank: Bank) -> Iterator[Start]:
-    """Yield a function that starts a receiver with signing secrets.
+    """Yield a function that starts a receiver with the given signing secrets.
 
-    With `now`, the receiver's clock always shows that unix time.
+    With `now`, the receiver's clock always shows this Unix time.
     """
     with ExitStack() as stack:
 
@@ -105,7 +105,7 @@ def signed(event_id: str, secret: str, kind: str = "checkout.authorized") -> tup
 
 
 def held(checkout: str, minute: int, **more: str) -> dict[str, str]:
-    """Return a hold that ends at this minute of 2026, as the list of checkouts shows it."""
+    """Return a hold as the list of checkouts shows it. It ends at this minute of 2026."""
     authorized_at, capture_before = "2026-01-01T00:00:00.000Z", f"2026-01-01T00:0{minute}:00.000Z"
     shown = {"authorized_at": authorized_at, "capture_before": capture_before} | more
     return {"checkout_uuid": checkout} | shown
@@ -175,7 +175,7 @@ class TestReceiver:
     def test_asks_again_while_a_capture_is_in_doubt(self, receiver: Path, start: Start, bank: Bank) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
-        # After five seconds, the rest of the receiver's time is shorter than its longest call.
+        # After five seconds, the receiver has less time left than its longest call takes.
         bank.answers.extend(
             [RefusedCapture(504, "outcome_unknown", wait=5), RefusedCapture(409, "operation_in_progress")]
         )
@@ -286,7 +286,7 @@ class TestReceiver:
 
 
 def test_the_php_receiver_refuses_all_requests_without_a_secret(start: Start, bank: Bank) -> None:
-    # PHP's server starts even if settings are missing, so the receiver must refuse each request.
+    # PHP's server starts even if settings are missing. Therefore the receiver must refuse each request.
     receiver = next(path for path in RECEIVERS if path.suffix == ".php")
     for secrets in ([], ["", ""]):
         running = start(receiver, secrets)
@@ -300,7 +300,7 @@ def test_the_php_receiver_refuses_all_requests_without_a_secret(start: Start, ba
 @pytest.mark.parametrize("stem", ["quickstart", "receiver"])
 def test_the_programs_in_go_have_no_finding_of_go_vet(stem: str) -> None:
     program = downloads.FILES[f"{stem}.go"]
-    go_builds.build(program)  # makes the folder with Go's cache
+    go_builds.build(program)  # this creates the folder with Go's cache
     assert go_builds.output(program.parent, "go", "vet", program.name) == ""
 
 

@@ -1,4 +1,4 @@
-"""Receivers with TLS: one that can be trusted, and several that must be refused."""
+"""Receivers with TLS: the sender must trust one of them and refuse the others."""
 
 import asyncio
 import ssl
@@ -35,7 +35,7 @@ def posted(contexts: Contexts, *, host: str = "shop.example.com") -> transport.A
 
 
 def refused(contexts: Contexts) -> str | None:
-    """Send a POST that must fail, check that the receiver got no request, and return the reason."""
+    """Send a POST that must fail. Check that the receiver got no request, and return the reason for the failure."""
     answer, requests = transport.run(exchange(contexts, answering(OK)))
     assert (answer.http_status, requests) == (None, 0)
     return answer.error_message
@@ -115,7 +115,7 @@ class TestHandshake:
         client.set_ciphers("ALL:@SECLEVEL=0")
         assert refused((server, client)) == HANDSHAKE_FAILED
         client.minimum_version = ssl.TLSVersion.TLSv1
-        # The version was the only reason for the refusal.
+        # The TLS version was the only reason for the refusal.
         assert posted((server, client)).http_status == 200
 
     def test_that_is_answered_in_plain_http_is_refused(self) -> None:

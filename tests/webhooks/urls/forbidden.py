@@ -1,9 +1,9 @@
-"""Addresses and URLs that are forbidden or allowed for webhooks, in every spelling that we know."""
+"""Addresses and URLs that are forbidden or allowed for webhooks, in every spelling that we know of."""
 
 import ipaddress
 
-# IANA's special-purpose registries, blocks that RFCs have withdrawn, and Azure's platform address. This list
-# is written independently of targets.py.
+# The blocks in IANA's special-purpose registries, blocks that RFCs have withdrawn, and Azure's platform
+# address. The list is independent of targets.py, so that it can find errors there.
 V4_BLOCKS = [
     *(
         "0.0.0.0/8",
@@ -57,7 +57,7 @@ PUBLIC = [
     *("2a04:4e42::81", "2a05:d018::1", "2c0f:fb50:4003::1", "3ffd::1", "2a00:1450::5eff:7f00:1"),
 ]
 
-# Hosts that make an https URL invalid or forbidden.
+# Hosts with which an https URL is invalid or forbidden.
 BAD_HOSTS = [
     *(
         "127.0.0.1",

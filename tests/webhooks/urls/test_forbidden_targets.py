@@ -1,4 +1,4 @@
-"""Forbidden targets are refused twice: when the API saves them, and when the sender connects."""
+"""Forbidden targets are refused twice: when they are saved through the API, and when the sender connects."""
 
 import time
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def canary() -> Iterator[Canary]:
 
 @pytest.fixture
 def names(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Names:
-    """Return the name servers for all merchants. Forbid webhooks to loopback, as in production."""
+    """Return the name servers that all merchants use. Forbid webhooks to loopback, as in production."""
     settings.WEBHOOK_LOOPBACK = False
     names = Names(["1.1.1.1"])
     monkeypatch.setattr(http, "resolver", lambda: names)
@@ -67,7 +67,7 @@ class TestRegistering:
 @pytest.mark.django_db(transaction=True)
 class TestRebinding:
     def test_is_refused_when_the_delivery_is_sent(self, api: Api, names: Names, canary: Canary) -> None:
-        """Check a name that resolves to a public address when registered, and to this machine afterwards."""
+        """Check a name that resolves to a public address when it is registered, and to this machine afterwards."""
         assert register(api, f"https://shop.example.com:{canary.port}/hooks").status_code == 201
         assert names.asked == 1
         names.answers = (["127.0.0.1"],)
@@ -87,7 +87,7 @@ class TestRebinding:
 
 
 def send_all(count: int) -> list[str | None]:
-    """Run a sender that forbids loopback until it has made `count` attempts; return why they failed."""
+    """Run a sender that forbids loopback until it has made `count` attempts. Return why they failed."""
     sender = delivery_sender.Sender(slots=100, allow_loopback=False)
     sender.start()
     sender.wake()

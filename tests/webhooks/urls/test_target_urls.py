@@ -1,4 +1,4 @@
-"""Which URLs a merchant can register: all invalid spellings that we know, and valid ones."""
+"""Which URLs a merchant can register: valid URLs, and all invalid spellings that we know of."""
 
 import contextlib
 import re
