@@ -1,6 +1,6 @@
 """Checks the models of the protocols and of money after the capture, and prints their counterexamples.
 
-Usage: `python -m tests.model [large]`. docs/protocols.md has the same stories for the protocols.
+Usage: `python -m tests.model [large]`. For the protocols, docs/protocols.md shows the same counterexamples.
 """
 
 import sys
@@ -26,9 +26,9 @@ The design keeps these invariants in every state:
 
 
 def main(is_large: bool) -> int:
-    """Check the model in each scope, and print the number of states and the counterexample of each variant.
+    """Check the model in each scope. Print the number of states, and a counterexample for each variant.
 
-    Returns 1 if the design breaks an invariant, else 0.
+    Return 1 if the design breaks an invariant, else 0.
     """
     print(INVARIANTS)
     scopes = {**SMALL, **LARGE} if is_large else SMALL

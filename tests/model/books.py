@@ -1,7 +1,7 @@
 """The state of the model: one order, as recorded in our database and in the provider's books.
 
-Each row has two columns for its state: `known` is the state in our database, and `real` is the state at the
-provider. Card 0 is the lead's card. Card 1 is the card of the mate with share 1, and so on.
+Each row has two fields for its state: `known` is the state in our database, and `real` is the state at the
+provider. Card 0 is the lead's card, card 1 is the card of the mate with share 1, and so on.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ LEAD = 0
 KNOWN, REAL = "known", "real"
 MOVING = ("sent", "pending")
 NOT_FAILED = ("sent", "pending", "settled")
-OPEN = ("inquiry", "open")  # an inquiry has withdrawn no money yet
+OPEN = ("inquiry", "open")  # an inquiry has not withdrawn money yet
 
 
 class Break(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     OPEN_DISPUTE = "refunds are planned and sent while a dispute is open"
     STALE_LIST = "a list is compared with facts that were recorded after it was requested"
@@ -33,10 +33,11 @@ class Refund(NamedTuple):
     """A refund to a card.
 
     For a reimbursement, `share` is the number of the share. For a part of a merchant's refund, `part` is the
-    number of that refund. Otherwise they are 0.
+    number of that refund. Otherwise, these numbers are 0.
 
-    known: planned, sent (no response yet), pending, settled, failed, returned, or "" if it is not recorded.
-    real: way (the call can still arrive), pending, settled, failed, returned, or "" if it was not sent.
+    The values of `known` are planned, sent (no response yet), pending, settled, failed, returned, or "" (not
+    recorded). The values of `real` are way (the call can still arrive), pending, settled, failed, returned,
+    or "" (not sent).
     """
 
     card: int
@@ -51,7 +52,7 @@ class Refund(NamedTuple):
 class Dispute(NamedTuple):
     """A dispute about a card's payment.
 
-    known and real: "", inquiry, open, won, lost, reinstated (won after an appeal).
+    The values of `known` and `real` are "", inquiry, open, won, lost, and reinstated (won after an appeal).
     """
 
     card: int
@@ -61,7 +62,7 @@ class Dispute(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A mate's share. known and real: paying (its capture can still arrive), paid, declined."""
+    """A mate's share. The states are paying (its capture can still arrive), paid and declined."""
 
     known: str
     real: str
@@ -70,7 +71,7 @@ class Share(NamedTuple):
 class Outside(NamedTuple):
     """An amount that an operator has settled outside the service.
 
-    It replaces the reimbursement of `share`, or a part of the merchant's refund with the number `part`.
+    It replaces the reimbursement of the share `share`, or a part of the merchant's refund number `part`.
     """
 
     card: int
@@ -80,21 +81,21 @@ class Outside(NamedTuple):
 
 
 class Chances(NamedTuple):
-    """The number of times that each event can still happen. These limits make the number of states finite."""
+    """How many times each event can still happen. These limits make the number of states finite."""
 
     slow: int = 0  # a refund is accepted and stays pending
     fail: int = 0  # the provider refuses or fails a refund
     come_back: int = 0  # a settled refund is returned
-    others: int = 0  # staff refund in the provider's dashboard
+    others: int = 0  # staff refund a card in the provider's dashboard
     dispute: int = 0
-    appeal: int = 0  # a lost dispute is won after all
+    appeal: int = 0  # a lost dispute is won on appeal
     merchant: int = 1  # the merchant refunds the order
-    operator: int = 1  # an operator resends a refund, or reverses a settlement made outside the service
+    operator: int = 1  # an operator resends a refund, or reverses a settlement outside the service
     stale: int = 0  # a list that was requested from the provider arrives late
 
 
 class Reading(NamedTuple):
-    """The provider's list of a card's refunds and disputes, which was requested but has not arrived yet.
+    """A list of a card's refunds and disputes that was requested from the provider but has not arrived yet.
 
     It shows the state at the time of the request.
     """
@@ -105,7 +106,7 @@ class Reading(NamedTuple):
 
 
 class State(NamedTuple):
-    """The whole state of the order. `fault` describes a forbidden step that was taken."""
+    """The whole state of the order. If a forbidden step was taken, `fault` describes it."""
 
     status: str  # captured, refunding, refunded
     part: int  # the number of the merchant's last refund
@@ -114,7 +115,7 @@ class State(NamedTuple):
     shares: tuple[Share, ...]
     left: Chances
     closed: tuple[int, ...]  # for each share: the amount that closings moved from the lead to the merchant
-    refunds: tuple[Refund, ...] = ()  # planned refunds last
+    refunds: tuple[Refund, ...] = ()  # the planned refunds are last
     disputes: tuple[Dispute, ...] = ()
     outside: tuple[Outside, ...] = ()
     reading: Reading | None = None
@@ -123,35 +124,35 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """What one run of the check covers: the amounts, the events that can happen, and the rule left out."""
+    """The scope of one check: the amounts, the events that can happen, and the rule that is left out."""
 
     left: Chances
     amount: int = 3
     shares: tuple[int, ...] = (1,)
-    is_paying: bool = False  # the shares are being paid at the start
-    disputed: tuple[int, ...] = (0,)  # possible amounts of a dispute, each minus the captured amount
+    is_paying: bool = False  # at the start, the shares are being paid
+    disputed: tuple[int, ...] = (0,)  # possible amounts of a dispute, relative to the captured amount
     without: Break | None = None
 
 
 class Card(NamedTuple):
-    """The sums of a card, either as recorded in our database or as they are at the provider."""
+    """The sums for one card, either as our database or as the provider has recorded them."""
 
     captured: int
     refunded: int
     moving: int  # all refunds that are sent or pending
-    others: int  # refunds that the service did not make, pending or settled
-    withdrawn: int  # withdrawn by open and lost disputes
-    lost: int  # withdrawn by lost disputes
+    others: int  # refunds from outside the service, pending or settled
+    withdrawn: int  # amount that open and lost disputes have withdrawn
+    lost: int  # amount that lost disputes have withdrawn
     outside: int
 
     @property
     def borne(self) -> int:
-        """Return the net amount that was taken from the card."""
+        """Return the net amount that is charged to the card."""
         return self.captured - self.refunded - self.withdrawn - self.outside
 
 
 def sum_cards(scope: Scope, state: State, view: str) -> list[Card]:
-    """Return the sums of all cards, the lead's card first. `view` is KNOWN or REAL."""
+    """Return the sums for each card. The lead's card is first. `view` is KNOWN or REAL."""
     column = -2 if view == KNOWN else -1
     paid = (share[column] == "paid" for share in state.shares)
     captured = [scope.amount, *(amount * is_paid for amount, is_paid in zip(scope.shares, paid, strict=True))]
@@ -171,9 +172,9 @@ def sum_cards(scope: Scope, state: State, view: str) -> list[Card]:
 
 
 def sum_reimbursed(state: State, share: int, states: tuple[str, ...] = NOT_FAILED) -> int:
-    """Return the amount of a share that was or can still be reimbursed, by refunds or outside the service.
+    """Return the amount of a share that has been or can still be reimbursed, by refunds or outside the service.
 
-    Only refunds whose known state is in `states` are counted.
+    Of the refunds, only those whose known state is in `states` count.
     """
     sent = sum(row.amount for row in state.refunds if row.share == share and row.known in states)
     return sent + sum(row.amount for row in state.outside if row.share == share)

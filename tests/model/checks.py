@@ -1,6 +1,6 @@
 """The scopes in which the design is checked, and the variants of the design.
 
-Each variant leaves out one rule, in a scope in which an invariant then breaks.
+Each variant leaves out one rule. In the variant's scope, this breaks an invariant.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from tests.model.variants import Variant
 
 @dataclass(frozen=True)
 class Money:
-    """The model of the money after the capture, in a scope."""
+    """The model of the money after the capture, with a scope."""
 
     scope: Scope
 
@@ -33,7 +33,7 @@ class Money:
 
 ALONE = Scope(Chances(), shares=())
 WITH_MATE = Scope(Chances())
-# Each scope allows only a few events, so that all scopes together are checked in seconds.
+# Each of these scopes allows only a few events, so that all of them together are checked in seconds.
 SMALL = {
     "one card: dashboard refund, returned refund, dispute": replace(
         ALONE, left=Chances(come_back=1, others=1, dispute=1, appeal=1)
@@ -52,7 +52,7 @@ SMALL = {
     "a mate who is paying: dashboard refund": Scope(Chances(others=1), is_paying=True),
     "a mate who is paying: dispute": Scope(Chances(dispute=1, appeal=1), is_paying=True),
 }
-# These scopes combine several events or have two mates. Checking them all takes minutes.
+# Each of these scopes combines several events or has two mates. Checking all of them takes minutes.
 LARGE = {
     "one card: an event of every kind": replace(
         ALONE, left=Chances(slow=1, fail=1, come_back=1, others=1, dispute=1, appeal=1)

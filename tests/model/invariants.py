@@ -1,6 +1,6 @@
 """The invariants of the money after the capture.
 
-Some hold in every state. Others hold only at rest, when no work is left.
+Some must hold in every state. Others must hold only when no work is left and the order is at rest.
 """
 
 from tests.model import world
@@ -45,7 +45,8 @@ def find_problem(scope: Scope, state: State, is_last: bool) -> str:
 def _find_overpaid(scope: Scope, state: State, real: list[Card]) -> str:
     """Return a sentence if too much money was paid out, else "".
 
-    The merchant may lose only the refunds that are due, refunds by others, and money that disputes withdraw.
+    The merchant may lose only refunds that are due, refunds from outside the service, and money that disputes
+    withdraw.
     """
     due = scope.amount if state.status == "captured" else 0
     explained = sum(card.others + card.withdrawn for card in real)
@@ -58,9 +59,9 @@ def _find_overpaid(scope: Scope, state: State, real: list[Card]) -> str:
 
 
 def _find_rash_plan(state: State, known: list[Card]) -> str:
-    """Return the reason why a planned refund should not be planned, or "".
+    """Return a sentence if a refund is planned that should not be planned, else "".
 
-    Only the facts in our database count, not those at the provider.
+    Only the facts in our database count here. The facts at the provider do not.
     """
     planned = [0] * len(known)
     for row in state.refunds:
@@ -90,8 +91,8 @@ def _find_account(state: State, known: list[Card]) -> str:
 def is_terminal(state: State, known: list[Card]) -> bool:
     """Return whether the order has ended.
 
-    It has ended if it is refunded or if no amount is still charged to any card. An order with an open refund,
-    dispute or payment has not ended.
+    An order has ended if it is refunded, or if no amount is still charged to any card. An order with an open
+    refund, dispute or payment has not ended.
     """
     is_open = is_disputed(state) or any(card.moving for card in known)
     if is_open or any(share.known == "paying" for share in state.shares):
@@ -100,7 +101,7 @@ def is_terminal(state: State, known: list[Card]) -> bool:
 
 
 def _is_at_rest(state: State) -> bool:
-    """Return whether no refund, dispute or payment is open, and our database agrees with the provider."""
+    """Return whether no refund, dispute or payment is open and our database agrees with the provider."""
     rows: list[Refund | Dispute | Share] = [*state.refunds, *state.disputes, *state.shares]
     is_open = any(row.known in (*MOVING, *OPEN, "planned", "paying") for row in rows)
     is_open |= state.reading is not None or not (state.is_due or not state.shares)
@@ -119,8 +120,8 @@ def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
     for index, (card, target) in enumerate(zip(known, find_targets(scope, state, known), strict=True)):
         if card.borne > target and index not in held:
             return f"{name(index)} is owed £{card.borne - target}, and no operator learns of it".capitalize()
-        # Disputes do not explain every surplus. A card also gets too much if an operator settles its refund
-        # outside the service and staff refund it in the dashboard.
+        # A card can get too much even without a dispute: an operator settles its refund outside the service,
+        # and staff refund it in the dashboard.
         is_explained = card.outside and scope.without != Break.NO_VERB
         if target - card.borne > card.withdrawn and not is_explained:
             return f"{name(index)} has got £{target - card.borne} too much, and there is no verb for it".capitalize()
@@ -130,8 +131,8 @@ def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
 def _find_uneven(scope: Scope, state: State, known: list[Card]) -> str:
     """Return a sentence if the accounts of a captured order at rest do not add up to the price, else "".
 
-    Unlike the other checks, this one does not use the cards' targets. It ignores an order that has a refund
-    waiting for an operator.
+    Unlike the other checks, this check does not use the targets of the cards. If a refund of the order waits
+    for an operator, the order is not checked.
     """
     if state.status != "captured" or world.list_held(scope, state):
         return ""

@@ -1,9 +1,9 @@
 """A model of one refund and its idempotency keys.
 
 Calls can be lost, late or repeated, or can get an error. Time passes in ticks. The provider remembers a key
-for LIFE ticks after the key's first call has arrived. It can carry out an accepted call within the same time.
-A call takes at most MARGIN ticks to arrive. In the service, LIFE is usually a day and MARGIN is an hour
-(docs/money.md, "Keys").
+for LIFE ticks after the key's first call has arrived. It can carry out an accepted call at any time in this
+period. A call takes at most MARGIN ticks to arrive. In the service, LIFE is usually a day and MARGIN is an
+hour (docs/money.md, "Keys").
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 LIFE, MARGIN = 3, 1
-OLD = LIFE + MARGIN + 1  # older ages make no difference
+OLD = LIFE + MARGIN + 1  # all greater ages have the same effect
 
 
 class KeyRule(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     SILENCE = "a 5xx answer is taken as proof that the call was not carried out"
     WAIT = "a new key is used as soon as the provider does not find the call"
@@ -33,7 +33,10 @@ class Call(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A key that the provider remembers. result: busy (the call can still be carried out), done, refused."""
+    """A key that the provider remembers.
+
+    The values of `result` are busy (the call can still be carried out), done and refused.
+    """
 
     key: int
     result: str
@@ -41,19 +44,19 @@ class Memory(NamedTuple):
 
 
 class State(NamedTuple):
-    """The refund: our row (planned, unknown, succeeded), the calls, and the state at the provider."""
+    """The refund: our row (planned, unknown or succeeded), the calls, and the state at the provider."""
 
     row: str = "planned"
     key: int = 1
     first: int = 0  # ticks since the first call with the key
     last: int = 0  # ticks since the last call with the key
-    sendings: int = 0  # how many calls with the key were sent
-    refusals: int = 0  # how many of the calls with the key were refused
+    sendings: int = 0  # number of calls that were sent with the key
+    refusals: int = 0  # number of these calls that were refused
     calls: tuple[Call, ...] = ()
     memories: tuple[Memory, ...] = ()
-    done: int = 0  # how often the money was refunded
+    done: int = 0  # number of times that the money was refunded
     can_refuse: bool = True
-    left: int = 3  # how many calls can still be sent
+    left: int = 3  # number of calls that can still be sent
 
 
 Steps = Iterator[tuple[str, State]]
@@ -103,8 +106,8 @@ class Keys:
     def _arrive(self, state: State, call: Call) -> Steps:
         """Let a call arrive.
 
-        The provider repeats the result that it remembers. For a new key, it carries out the call, accepts it
-        for later, or refuses it.
+        If the provider remembers the call's key, it repeats the result. Otherwise, it carries out the call,
+        accepts it for later, or refuses it.
         """
         index = state.calls.index(call)
         state = state._replace(calls=(*state.calls[:index], *state.calls[index + 1 :]))
@@ -127,7 +130,7 @@ class Keys:
             yield from self._answer(kept, call, "refused", f"{what} and is refused")
 
     def _answer(self, state: State, call: Call, result: str, what: str) -> Steps:
-        """Yield a step for each fate of the response: it is lost, it is a server error, or it arrives."""
+        """Yield a step for each thing that can happen to the response: it is lost, is a server error, or arrives."""
         yield f"{what}. The answer is lost.", state
         if state.row != "unknown" or call.key != state.key:
             return
@@ -141,9 +144,9 @@ class Keys:
             yield f"{what}. The answer says so.", _renew(heard) if is_final else heard
 
     def _look_up(self, state: State) -> Steps:
-        """Ask the provider whether the refund exists.
+        """Look up the refund at the provider.
 
-        If the refund does not exist and enough time has passed, plan it again under a new key.
+        If the provider does not find it and enough time has passed, plan the refund again under a new key.
         """
         age = state.first if self.without == KeyRule.LAST_AGE else state.last
         if state.done:

@@ -1,4 +1,4 @@
-"""The steps that the provider, the banks and staff in the provider's dashboard can take."""
+"""The steps that the provider, the banks, and staff in the provider's dashboard can take."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -35,22 +35,22 @@ def list_steps(scope: Scope, state: State) -> Steps:
 
 
 def put(rows: tuple[T, ...], index: int, row: T) -> tuple[T, ...]:
-    """Return the rows with the row at the index replaced."""
+    """Return the rows, in which the row at the index is replaced."""
     return (*rows[:index], row, *rows[index + 1 :])
 
 
 def spend(state: State, chance: str) -> Chances:
-    """Return the chances that are left after one event of this kind."""
+    """Return the chances that are left after an event of this kind."""
     return state.left._replace(**{chance: getattr(state.left, chance) - 1})
 
 
 def name(card: int) -> str:
-    """Return the card's name in the text of a counterexample."""
+    """Return how a counterexample names the card."""
     return ("the lead's card", "the mate's card", "the second mate's card")[card]
 
 
 def describe(row: Refund) -> str:
-    """Return the refund's name in the text of a counterexample."""
+    """Return how a counterexample names the refund."""
     if row.share:
         return f"the reimbursement of £{row.amount} to the lead's card"
     return f"the {'' if row.by_us else 'dashboard '}refund of £{row.amount} to {name(row.card)}"
@@ -92,7 +92,7 @@ def _dashboard_steps(state: State, index: int, card: Card) -> Steps:
 
 
 def add(state: State, row: Refund) -> State:
-    """Return the state with another refund, which is inserted before the planned refunds."""
+    """Return the state with an additional refund, which comes before the planned refunds."""
     made = tuple(other for other in state.refunds if other.known != "planned")
     return state._replace(refunds=(*made, row, *state.refunds[len(made) :]))
 

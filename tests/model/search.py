@@ -1,6 +1,6 @@
-"""Breadth-first search through the states of a model.
+"""A breadth-first search through the states of a model.
 
-The counterexample that it finds has the smallest possible number of steps.
+It finds a counterexample with the smallest possible number of steps.
 """
 
 from collections import deque
@@ -13,12 +13,12 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Model(Protocol[S]):
-    """A model: its first state, the steps that are possible in a state, and its invariants."""
+    """A model: its first state, the steps that are possible in each state, and its invariants."""
 
     def start(self) -> S: ...
 
     def steps(self, state: S, /) -> Iterable[tuple[str, S]]:
-        """Yield a sentence for each possible step, and the state after it."""
+        """For each possible step, yield a sentence and the state after the step."""
 
     def problem(self, state: S, is_last: bool, /) -> str:
         """Return the invariant that the state breaks, or "". `is_last` is true if no step is possible."""
@@ -26,7 +26,7 @@ class Model(Protocol[S]):
 
 @dataclass(frozen=True)
 class Result(Generic[S]):
-    """Result of a search: the number of states visited, the first problem, and the steps that lead to it."""
+    """The result of a search: the number of visited states, the first problem, and the steps to this problem."""
 
     states: int
     problem: str = ""
@@ -52,7 +52,7 @@ def explore(model: Model[S]) -> Result[S]:
 def wander(model: Model[S], random: Random) -> Result[S]:
     """Take random steps until no step is left or a problem is found.
 
-    This is for scopes that are too large to explore.
+    This function is for scopes that are too large to be explored.
     """
     state, story = model.start(), list[tuple[str, S]]()
     while True:
@@ -65,7 +65,7 @@ def wander(model: Model[S], random: Random) -> Result[S]:
 
 
 def has_cycle(model: Model[S]) -> bool:
-    """Return whether a sequence of steps can return to an earlier state and thus repeat forever."""
+    """Return whether a sequence of steps can lead back to an earlier state, and thus repeat forever."""
     start = model.start()
     finished: set[S] = set()
     path = {start: iter(_moves(model, start))}
@@ -83,7 +83,7 @@ def has_cycle(model: Model[S]) -> bool:
 
 
 def _moves(model: Model[S], state: S) -> list[tuple[str, S]]:
-    """Return the steps that change the state. A repeated notification, for example, is left out."""
+    """Return the steps that change the state. Other steps, such as a repeated notification, are left out."""
     return [(said, after) for said, after in model.steps(state) if after != state]
 
 

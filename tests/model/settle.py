@@ -19,7 +19,7 @@ Wanted = dict[tuple[int, int, int], int]  # amounts by (card, share, number of t
 
 
 def settle(scope: Scope, state: State) -> State:
-    """Withdraw planned refunds, end the merchant's refund if it can end, and plan what the cards are owed."""
+    """Withdraw planned refunds, end the merchant's refund if possible, and plan the refunds that cards are owed."""
     state = state._replace(refunds=tuple(row for row in state.refunds if row.known != "planned"))
     if is_disputed(state) and scope.without != Break.OPEN_DISPUTE:
         return state
@@ -41,10 +41,10 @@ def is_disputed(state: State) -> bool:
 
 
 def _end_refund(scope: Scope, state: State, known: list[Card]) -> State:
-    """Move the order from refunding to refunded or captured, if its refund can end.
+    """If the merchant's refund can end, move the order from refunding to refunded or captured.
 
-    It becomes refunded if no amount is still charged to any card. It becomes captured if every part that is
-    owed has failed and no part has settled.
+    The order becomes refunded if no amount is still charged to any card. It becomes captured if every part
+    that is owed has failed and no part has settled.
     """
     is_moving = any(card.moving for card in known) or any(share.known == "paying" for share in state.shares)
     if state.status != "refunding" or is_moving:
@@ -60,12 +60,12 @@ def _end_refund(scope: Scope, state: State, known: list[Card]) -> State:
 
 
 def find_parts(state: State) -> list[Refund]:
-    """Return the parts of the merchant's last refund that were sent."""
+    """Return those parts of the merchant's last refund that were sent."""
     return [row for row in state.refunds if row.part == state.part and row.part and row.known != "planned"]
 
 
 def _has_settled(scope: Scope, state: State) -> bool:
-    """Return whether a part of the merchant's refund has settled at the provider or outside.
+    """Return whether a part of the merchant's refund has settled, at the provider or outside the service.
 
     A part that was returned later counts too.
     """
@@ -76,9 +76,9 @@ def _has_settled(scope: Scope, state: State) -> bool:
 
 
 def find_fates(scope: Scope, state: State, known: list[Card]) -> list[str]:
-    """Return who gets the money of each share: lead, mate, lost (a dispute took it) or unpaid.
+    """For each share, return who gets its money: lead, mate, lost (a dispute took it) or unpaid.
 
-    A share goes back to its mate if the lead's card cannot take the whole reimbursement.
+    If the lead's card cannot take the whole reimbursement, the mate gets the share back.
     """
     sent = [sum_reimbursed(state, share) for share in range(1, len(known))]
     room = scope.amount - known[LEAD].others
@@ -112,7 +112,7 @@ def _was_sent(state: State, share: int) -> bool:
 
 
 def find_targets(scope: Scope, state: State, known: list[Card]) -> list[int]:
-    """Return the target of each card: the amount that the card should bear."""
+    """Return the target of each card: the amount that should be charged to it at the end."""
     if state.status != "captured":
         return [0] * len(known)
     fates = find_fates(scope, state, known)
@@ -123,10 +123,10 @@ def find_targets(scope: Scope, state: State, known: list[Card]) -> list[int]:
 
 
 def find_wanted(scope: Scope, state: State, known: list[Card]) -> Wanted:
-    """Return the refunds that the cards are owed, because they bear more than their targets.
+    """Return the refunds that cards are owed because more than their targets is charged to them.
 
-    A reimbursement is at most the part of its share that is not reimbursed yet. The sum of all reimbursements
-    is at most the amount that the lead's card bears above its target.
+    A reimbursement is at most the part of its share that has not been reimbursed yet. The sum of all
+    reimbursements is at most the amount that is charged to the lead's card above its target.
     """
     targets = find_targets(scope, state, known)
     left = [card.borne - card.moving - target for card, target in zip(known, targets, strict=True)]
@@ -143,9 +143,9 @@ def find_wanted(scope: Scope, state: State, known: list[Card]) -> Wanted:
 
 
 def is_held(state: State, card: int, share: int) -> bool:
-    """Return whether only an operator may resend the card's refund, or the share's reimbursement.
+    """Return whether only an operator may resend the refund to the card, or the reimbursement of the share.
 
-    This is the case if the refund was returned, or if it has failed and the days of retries are over.
+    This is the case if the refund was returned, or if it failed and the days of automatic retries are over.
     """
     part = 0 if share or state.status == "captured" else state.part
     purpose = (card, share, part)
@@ -156,7 +156,7 @@ def is_held(state: State, card: int, share: int) -> bool:
 def _is_automatic(scope: Scope, state: State, card: int, share: int) -> bool:
     """Return whether `settle` plans this refund.
 
-    A failed part of the merchant's refund is retried only after another part has settled.
+    If a part of the merchant's refund has failed, it is retried only after another part has settled.
     """
     if is_held(state, card, share):
         return False
@@ -165,7 +165,7 @@ def _is_automatic(scope: Scope, state: State, card: int, share: int) -> bool:
 
 
 def _close_shares(scope: Scope, state: State, known: list[Card], wanted: Wanted) -> tuple[int, ...]:
-    """Return the closed amount of each share: what its mate paid, minus sent and planned reimbursements."""
+    """For each share, return the closed amount: what its mate paid, minus reimbursements that were sent or planned."""
     closed = []
     for share, before in enumerate(state.closed, start=1):
         after = known[share].captured - sum_reimbursed(state, share) - wanted.get((LEAD, share, 0), 0)
@@ -176,7 +176,7 @@ def _close_shares(scope: Scope, state: State, known: list[Card], wanted: Wanted)
 
 
 def sum_owed_to_lead(state: State, known: list[Card]) -> list[int]:
-    """Return our debt to the lead for each share: captured, minus settled reimbursements, minus closed."""
+    """For each share, return our debt to the lead: the captured amount, minus settled reimbursements and closings."""
     return [
         known[share].captured - sum_reimbursed(state, share, ("settled",)) - closed
         for share, closed in enumerate(state.closed, start=1)

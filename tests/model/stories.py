@@ -10,7 +10,7 @@ from tests.model.variants import Variant
 
 
 def tell(variant: Variant, found: Result[Any]) -> str:
-    """Return the counterexample of a variant as text: the rule left out, the steps, and the problem."""
+    """Return the counterexample of a variant as text: the rule that is left out, the steps, and the problem."""
     lines = [f"If {variant.without}:", ""]
     lines += [f"{number}. {said}" for number, (said, _) in enumerate(found.story, start=1)]
     end = found.story[-1][1]
@@ -20,7 +20,7 @@ def tell(variant: Variant, found: Result[Any]) -> str:
 
 
 def describe_cards(model: Money, state: State) -> str:
-    """Return sentences with the amounts that were charged and refunded to each card."""
+    """Return sentences with the amounts that were charged to each card and refunded to it."""
     sentences = []
     for index, card in enumerate(sum_cards(model.scope, state, REAL)):
         got = {"by refunds": card.refunded, "from its bank": card.withdrawn, "outside": card.outside}

@@ -1,4 +1,4 @@
-"""The model of the money after the capture: the design keeps its invariants, and every variant breaks one."""
+"""The model of the money after the capture: the design keeps all invariants, and every variant breaks one."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A variant of a model: the same model with one rule left out."""
+"""Variants of a model: each is the same model with one rule left out."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from tests.model.search import Model
 
 @dataclass(frozen=True)
 class Variant:
-    """A model that leaves out a rule, with a description of the rule."""
+    """A model in which a rule is left out, with a description of this rule."""
 
     model: Model[Any]
     design: Model[Any]  # the same model with the rule

@@ -31,13 +31,14 @@ def list_steps(scope: Scope, state: State) -> Steps:
 def _operation_steps(scope: Scope, state: State, index: int, row: Refund) -> Steps:
     """Send a planned refund, or receive the result of a refund that was sent.
 
-    The result can come from the response to any of its calls, or from a look-up.
+    The result can come from the response to any of the refund's calls, or from a look-up.
     """
     if row.known == "planned" and (state.is_due or not row.share):
         yield f"We send {describe(row)}.", _send(state, index)
     elif row.known == "sent" and row.real != "way":
         heard = state._replace(refunds=put(state.refunds, index, row._replace(known=row.real)))
-        # A refusal shows that our records are incomplete, so the list is read before the next plan.
+        # A refusal shows that our records are incomplete, so the provider's list is read before the next
+        # plan.
         after = sync(scope, state, row.card) if row.real == "failed" else settle(scope, heard)
         yield f"The answer arrives: {describe(row)} is {row.real}.", after
 
@@ -77,7 +78,7 @@ def _late_lists(scope: Scope, state: State) -> Steps:
 
 
 def _read_late(scope: Scope, state: State, reading: Reading) -> State:
-    """Record the provider's list that was requested earlier.
+    """Record a list that was requested from the provider earlier.
 
     The list does not overwrite facts that were recorded after the request.
     """
@@ -123,7 +124,7 @@ def _merchant(scope: Scope, state: State) -> Steps:
 
 
 def list_held(scope: Scope, state: State) -> list[Refund]:
-    """Return the refunds that only an operator may send, as planned refunds."""
+    """Return the refunds that only an operator may send. They have the form of planned refunds."""
     if is_disputed(state):
         return []
     wanted = find_wanted(scope, state, sum_cards(scope, state, KNOWN))

@@ -1,4 +1,4 @@
-"""Explicit-state models of the protocols: how processes agree although messages are lost and processes sleep."""
+"""Explicit-state models of the protocols: processes must agree even if messages are lost and processes sleep."""
 
 from tests.model.protocols import claim, hold, idempotency, lease, pledge, rotation
 from tests.model.protocols.protocol import Protocol

@@ -1,7 +1,7 @@
-"""A model of the claim of deliveries: two workers, and two deliveries to one endpoint, whose cap is one request.
+"""A model of the claim of deliveries, with two workers, two deliveries, and an endpoint that allows one request.
 
-Time passes in ticks of 15 s. A worker that is awake ends its attempt within ATTEMPT ticks. It can record the outcome
-later, because PostgreSQL can be down. The number of an attempt is also the token of its lease.
+Time passes in ticks of 15 s. A worker that is awake ends its attempt within ATTEMPT ticks. It might record
+the outcome later, because PostgreSQL can be down. The number of an attempt is also the token of its lease.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from webhooks.retries import EventSchedule
 TICK = 15  # seconds
 LEASE, ATTEMPT = 2, 1  # ticks
 CAP = 1  # requests in flight at the endpoint
-SCHEDULE = EventSchedule(starts=(5,), pause=3)  # two attempts, else as checkout.authorized
+SCHEDULE = EventSchedule(starts=(5,), pause=3)  # only two attempts; otherwise as for checkout.authorized
 ANSWERS = (200, 500, 400)
 NAMES = ("Worker A", "Worker B")
 ROWS = ("delivery 1", "delivery 2")
 
 
 class Break(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     TOKEN = "an outcome is recorded without a look at the lease token"
     LOCK = "a worker claims without a lock on the endpoint"
@@ -36,7 +36,10 @@ class Break(StrEnum):
 
 
 class Row(NamedTuple):
-    """A delivery. status: pending, delivered, parked, superseded. `left` is the rest of its lease, if it has one."""
+    """A delivery. If it is leased, `left` is the number of ticks until the lease ends.
+
+    The values of `status` are pending, delivered, parked and superseded.
+    """
 
     status: str = "pending"
     attempts: int = 0
@@ -45,12 +48,12 @@ class Row(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """A worker and its attempt. phase: "", counted, locked, sending, answered."""
+    """A worker and its attempt. The values of `phase` are "", counted, locked, sending and answered."""
 
     phase: str = ""
-    seen: int = 0  # requests in flight, as an earlier statement counted them
+    seen: int = 0  # number of requests in flight, as counted by an earlier statement
     row: int = 0
-    number: int = 0  # of the attempt
+    number: int = 0  # the attempt's number
     age: int = 0
     answer: int = 0
     is_asleep: bool = False
@@ -58,14 +61,15 @@ class Worker(NamedTuple):
 
 
 class State(NamedTuple):
-    """All of it. event: of delivery 1, which is current, superseded, or late (its hold is over)."""
+    """The state of the model.
+
+    `event` is the event of delivery 1: current, superseded, or late (its hold is over).
+    """
 
     rows: tuple[Row, ...] = (Row(), Row())
     workers: tuple[Worker, ...] = (Worker(), Worker())
     event: str = "current"
-    lost: tuple[int, int] | None = (
-        None  # delivery and attempt whose lease the sweep has found to have run out
-    )
+    lost: tuple[int, int] | None = None  # delivery and attempt whose lease has ended, as the sweep has found
     sleeps: int = 1
     deaths: int = 1
     fault: str = ""
@@ -118,7 +122,7 @@ class Claim:
         yield from self._tick(state)
 
     def _claim(self, state: State, index: int, worker: Worker) -> Moves:
-        """Take the two statements of a claim: lock the endpoint, then count and lease under the lock."""
+        """Carry out the two statements of a claim: lock the endpoint; then count and lease under the lock."""
         name, busy = NAMES[index], sum(row.left is not None for row in state.rows)
         is_free = all(each.phase != "locked" for each in state.workers)
         is_stale = self.without in (Break.LOCK, Break.SECOND_STATEMENT)
@@ -155,7 +159,7 @@ class Claim:
 
     @property
     def _times(self) -> tuple[int, int]:
-        """The length of a lease and of an attempt, in ticks."""
+        """Return the length of a lease and of an attempt, in ticks."""
         return (ATTEMPT, LEASE) if self.without == Break.LONG_LEASE else (LEASE, ATTEMPT)
 
     def _attempt(self, state: State, index: int, worker: Worker) -> Moves:
@@ -172,7 +176,7 @@ class Claim:
             yield Move(act, said, _put(after, index, Worker()))
 
     def _record(self, state: State, index: int, number: int, answer: int | None) -> State:
-        """Record the outcome of an attempt, if the delivery still has the attempt's lease."""
+        """Record the outcome of an attempt if the attempt still has the delivery's lease."""
         row = state.rows[index]
         is_ours = row.left is not None and row.attempts == number
         if not is_ours and self.without != Break.TOKEN:
@@ -193,7 +197,7 @@ class Claim:
         return "parked" if is_late or is_last else "pending"
 
     def _sweep(self, state: State) -> Moves:
-        """Find a lease that has run out, and close its attempt in another statement."""
+        """Find a lease that has ended. In another statement, close its attempt."""
         if state.lost is not None:
             row, number = state.lost
             after = self._record(state, row, number, None)._replace(lost=None)
@@ -209,7 +213,7 @@ class Claim:
             yield Move(("obsolete",), "The sweep parks delivery 1: its hold is over.", _set(state, 0, parked))
 
     def _tick(self, state: State) -> Moves:
-        """Let a tick pass, unless a worker that is awake must end its claim or its attempt first."""
+        """Let a tick pass, but not if a worker that is awake has to end its claim or its attempt first."""
         longest = self._times[1]
         awake = [each for each in state.workers if not each.is_asleep]
         if any(each.phase in ("counted", "locked") for each in awake):
@@ -224,7 +228,7 @@ class Claim:
 
 
 def _older(worker: Worker, row: Row) -> Worker:
-    """Return a worker a tick later. It has overslept if its lease is over."""
+    """Return the worker one tick later. If its lease has ended while it slept, it has overslept."""
     if worker.phase != "sending":
         return worker
     is_over = row.attempts != worker.number or not row.left
@@ -233,7 +237,7 @@ def _older(worker: Worker, row: Row) -> Worker:
 
 
 def _trouble(state: State, index: int, worker: Worker) -> Moves:
-    """Let a worker die, or sleep for some time."""
+    """Let a worker die or fall asleep."""
     if state.deaths:
         died = _put(state, index, Worker())._replace(deaths=state.deaths - 1)
         yield Move(("die", str(index)), f"{NAMES[index]} dies. Another takes its place.", died)
@@ -243,7 +247,7 @@ def _trouble(state: State, index: int, worker: Worker) -> Moves:
 
 
 def _end_event(state: State) -> Moves:
-    """Let the merchant capture, which supersedes the event of delivery 1, or let the hold of its order end."""
+    """Let the hold of delivery 1 end, or let the merchant capture the order, which supersedes the event."""
     row = state.rows[0]
     if state.event != "current" or row.status != "pending":
         return

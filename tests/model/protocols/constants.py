@@ -1,4 +1,4 @@
-"""Constants of the code that the models use. Reading them loads Django, if it is not loaded yet."""
+"""Constants from the product's code that the models use. To read them, Django is loaded if necessary."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from django.apps import apps
 
 from config.local import environment
 
-# The models only import the code. They connect to no database and no queue.
+# The models only import the code. They do not connect to a database or a queue.
 NOWHERE = {
     "ENVIRONMENT": "local",
     "DATABASE_URL": "postgresql://checkout@/checkout?host=/nowhere",
@@ -21,11 +21,11 @@ NOWHERE = {
 
 
 class Constants(NamedTuple):
-    """Times of the code, in seconds."""
+    """Durations from the code, in seconds."""
 
     lease: int  # of an operation
-    deadline: int  # of a call to the provider, from the claim of the operation
-    takeover: int  # age at which a call without an answer loses its idempotency key
+    deadline: int  # of a call to the provider, counted from the claim of the operation
+    takeover: int  # after this time, a call without an answer loses its idempotency key
 
 
 @cache

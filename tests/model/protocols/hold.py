@@ -1,9 +1,9 @@
-"""A model of a hold: from the payer's card to the capture, the cancel, or the end of the two minutes.
+"""A model of a hold: from the payer's card to the capture, the cancellation, or the end of the two minutes.
 
 Two processes work on the order: the request of a payer or merchant, and a pump that finishes open operations.
-Each can sleep before any of its steps. Calls can arrive late, and answers can get lost.
+Each process can sleep before any of its steps. Calls can arrive late, and answers can be lost.
 
-The model leaves out the payer's second card.
+The model does not include a second card of the payer.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Hold:
     without: HoldRule | None = None
 
     def start(self) -> State:
-        """Return the first state: an order that is not paid yet."""
+        """Return the first state: an order that has not been paid yet."""
         return State()
 
     def problem(self, state: State, is_last: bool) -> str:
@@ -60,7 +60,7 @@ class Hold:
             yield f"The {WHAT[call[0]]} that is under way is lost.", rest
 
     def _others(self, state: State) -> Steps:
-        """Yield the steps of the payer and the merchant, and the passing of time."""
+        """Yield the steps of the payer and the merchant, and of time."""
         if state.order == Status.CREATED and not state.authorize.state:
             paying = Process("call", "authorize")
             began = Row("in_flight", "request", sendings=1)
@@ -77,7 +77,7 @@ class Hold:
         yield "The order lapses.", hold_recording.lapse(state)
 
     def _claim(self, state: State) -> Steps:
-        """Let the pump lease an operation. The lease of a request that sleeps has ended."""
+        """Let the pump lease an operation. If a sleeping request had leased it, this lease has ended."""
         for kind, what in WHAT.items():
             row = state.row(kind)
             if row.state in UNFINISHED:
@@ -113,7 +113,7 @@ class Hold:
                 yield said, hold_recording.record(state, name, self.without)
 
     def _call(self, state: State, name: str, kind: str) -> Steps:
-        """Send a call. The request sends none if its lease has ended, because its deadline has passed too."""
+        """Send a call. If a request's lease has ended, it does not send a call, because its deadline has passed too."""
         row, who = state.row(kind), WHO[name]
         if row.lease != name:
             yield f"{who} wakes up too late to call.", _hear(state, name, "record", "unknown")
@@ -143,7 +143,10 @@ class Hold:
             )
 
     def _prepare_call(self, state: State, kind: str) -> State:
-        """Record that the pump sends a call, if its lease has not ended. A request's call is recorded at its begin."""
+        """Record that the pump will send a call, unless its lease has ended.
+
+        A request records its call when it begins the operation.
+        """
         row = state.row(kind)
         if row.lease != "pump":
             return _hear(state, "pump", "record", "unknown")
@@ -173,14 +176,15 @@ def _hear(state: State, name: str, at: str, heard: str) -> State:
 
 
 def is_done(state: State, kind: str) -> bool:
-    """Return whether the provider finds that an operation of this kind was carried out."""
+    """Return whether the provider finds an operation of this kind that it has carried out."""
     return bool(state.keys) if kind == "authorize" else state.hold == "captured"
 
 
 def carry_out(state: State, kind: str, key: int) -> tuple[State, str]:
-    """Return the state after the provider has carried out a call, and the answer.
+    """Let the provider carry out a call. Return the state after it, and the answer.
 
-    A second call under the same key has no effect. A hold can be captured and released only once under any key.
+    A second call under the same key has no effect. Under any key, a hold can be captured or released only
+    once.
     """
     if kind == "authorize":
         keys = state.keys if key in state.keys else (*state.keys, key)

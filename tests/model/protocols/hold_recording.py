@@ -1,4 +1,4 @@
-"""The transactions of the model of a hold. Each one locks the order, reads the rows again, and changes them."""
+"""The transactions in the model of a hold. Each locks the order, reads the rows again, and changes them."""
 
 from checkout.states import Status
 from tests.model.protocols.hold_state import IDLE, OPEN, HoldRule, Process, Row, State, move
@@ -38,7 +38,7 @@ def _end(state: State) -> State:
 
 
 def begin_fence(state: State, without: HoldRule | None) -> State:
-    """Record a capture that never arrived as failed, and begin the void that proves it."""
+    """Record that the capture failed because it never arrived. Begin the void that proves this."""
     if state.capture.state not in OPEN:
         if without != HoldRule.SECOND_LOOK:
             return state._replace(pump=IDLE)
@@ -50,7 +50,7 @@ def begin_fence(state: State, without: HoldRule | None) -> State:
 
 
 def renew(state: State) -> State:
-    """Give a capture that the provider does not have a new key, unless it has ended, or is no longer wanted."""
+    """Give a capture that the provider does not have a new key, unless it has ended or is not wanted any more."""
     row = state.capture
     if row.state not in OPEN or row.lease != "pump" or not state.wants_capture:
         return record(state._replace(pump=state.pump._replace(heard="unknown")), "pump", None)
@@ -58,7 +58,7 @@ def renew(state: State) -> State:
 
 
 def record(state: State, name: str, without: HoldRule | None) -> State:
-    """Record what the process has heard about its operation, and update the order."""
+    """Record the result that the process has for its operation, and update the order."""
     process = state.process(name)
     row, state = state.row(process.kind), state.put(**{name: IDLE})
     if process.key != row.key and without != HoldRule.SAME_KEY:
@@ -73,7 +73,10 @@ def record(state: State, name: str, without: HoldRule | None) -> State:
 
 
 def _judge(row: Row, process: Process, without: HoldRule | None) -> str:
-    """Return the outcome to record. A refusal counts as silence if another call can still be carried out."""
+    """Return the outcome to record.
+
+    If another call can still be carried out, a refusal does not decide the outcome.
+    """
     is_sent_again = row.sendings > 1 or row.is_renewed
     is_open = process.heard == "failed" and process.kind == "capture" and is_sent_again
     return "unknown" if is_open and without != HoldRule.OTHER_CALLS else process.heard

@@ -1,4 +1,4 @@
-"""The state of the model of a hold: our rows, the provider, and two processes that can sleep."""
+"""The state in the model of a hold: our rows, the provider, and two processes that can sleep."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,7 +12,7 @@ UNFINISHED = ("planned", *OPEN)
 
 
 class HoldRule(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     FENCE = "after the deadline, a capture that the provider does not find is believed not to exist"
     SILENCE = "a 5xx answer is believed to mean that the call was not carried out"
@@ -25,8 +25,8 @@ class HoldRule(StrEnum):
 class Row(NamedTuple):
     """The row of an operation. `lease` is the process that has leased it, or "".
 
-    `sendings` is how many calls were sent under the key: 0, 1, or 2 for more. `is_renewed` is true if calls
-    were sent under an earlier key.
+    `sendings` is the number of calls that were sent under the key: 0, 1, or 2 for more. `is_renewed` is true
+    if calls were sent under an earlier key.
     """
 
     state: str = ""  # "" (no row), planned, in_flight, unknown, succeeded, failed
@@ -39,9 +39,17 @@ class Row(NamedTuple):
 class Process(NamedTuple):
     """A process, which can sleep before each of its steps.
 
-    `at` is its next step: lock (get the order's lock), call, look (look the operation up), look_again (look it
-    up after a refusal), look_key (look it up after many calls), renew (lock the order and take a new key), fence
-    (lock the order and begin the fence), record (lock the order and record `heard`). `key` is the operation's key.
+    `at` is its next step:
+    - lock: get the order's lock
+    - call: send the call
+    - look: look up the operation
+    - look_again: look it up after a refusal
+    - look_key: look it up after many calls
+    - renew: lock the order and take a new key
+    - fence: lock the order and begin the fence
+    - record: lock the order and record `heard`
+
+    `key` is the operation's key.
     """
 
     at: str = ""
@@ -54,7 +62,7 @@ IDLE = Process()
 
 
 class State(NamedTuple):
-    """The order, its operations, the hold at the provider, calls that are under way, and the processes."""
+    """The order, its operations, the hold at the provider, the calls that are under way, and the processes."""
 
     order: Status = Status.CREATED
     authorize: Row = Row()
@@ -62,13 +70,13 @@ class State(NamedTuple):
     void: Row = Row()
     hold: str = ""  # "", held, captured, voided
     keys: tuple[int, ...] = ()  # keys under which the provider has placed a hold
-    calls: tuple[tuple[str, int], ...] = ()  # kind and key of the calls that arrive late
+    calls: tuple[tuple[str, int], ...] = ()  # kind and key of each call that will arrive late
     request: Process = IDLE
     pump: Process = IDLE
     is_late: bool = False
-    errors: int = 2  # how many answers can still be a 5xx or get lost
-    delays: int = 2  # how many calls can still arrive late
-    refusals: int = 1  # how many calls the provider can still refuse without storing the refusal
+    errors: int = 2  # number of answers that can still be a 5xx or be lost
+    delays: int = 2  # number of calls that can still arrive late
+    refusals: int = 1  # number of calls that the provider can still refuse without storing the refusal
     fault: str = ""
 
     def row(self, kind: str) -> Row:
@@ -77,22 +85,22 @@ class State(NamedTuple):
         return row
 
     def process(self, name: str) -> Process:
-        """Return the process of this name."""
+        """Return the process with this name."""
         process: Process = getattr(self, name)
         return process
 
     def put(self, **values: object) -> "State":
-        """Return the state with other values of some fields."""
+        """Return the state with new values for these fields."""
         return self._replace(**values)  # type: ignore[arg-type]  # the callers give the fields' own types
 
     @property
     def has_open_operation(self) -> bool:
-        """Return whether an operation is open. It blocks a capture, a cancel and the lapse."""
+        """Return whether an operation is open, which blocks a capture, a cancellation and the lapse."""
         return any(row.state in OPEN for row in (self.authorize, self.capture, self.void))
 
     @property
     def is_fence(self) -> bool:
-        """Return whether a void is a fence: the order still waits for its capture."""
+        """Return whether a void is a fence. It is a fence if the order still waits for its capture."""
         return self.order == Status.AUTHORIZED
 
     @property

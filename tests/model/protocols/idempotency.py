@@ -1,9 +1,10 @@
-"""A model of the idempotency key of a POST: calls at the same time, lost answers, and processes that die.
+"""A model of the idempotency key of a POST, with simultaneous calls, lost answers, and processes that die.
 
-The creation of an order and its record are one transaction. A capture commits its key first, because it calls
-the provider with no transaction open. The capture itself can be repeated, and takes effect once.
+When an order is created, the order and its key are committed in one transaction. A capture commits its key
+first, because it calls the provider outside a transaction. The capture itself can be repeated, and takes
+effect once.
 
-The model leaves out refusals that free the key, and the end of the key after a day.
+The model does not include refusals that free the key, or the end of the key after a day.
 """
 
 from collections.abc import Iterator
@@ -16,12 +17,12 @@ from tests.model.protocols.protocol import Protocol
 from tests.model.variants import Variant
 
 TAKEOVER = read_constants().takeover
-# Each call with the body that it sends. The first two calls are the same request, which the merchant repeats.
+# The body that each call sends. Calls A and B are the same request, which the merchant repeats.
 BODIES = {"A": "first", "B": "first", "C": "other"}
 
 
 class KeyRule(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     TOGETHER = "the key and the answer of a new order are stored in a second transaction"
     CONSTRAINT = "two calls can store the same key"
@@ -31,10 +32,11 @@ class KeyRule(StrEnum):
 
 
 class Call(NamedTuple):
-    """A call of the merchant. `at` is its next step: "" (arrive), work, commit, store, end (it has an answer).
+    """A call by the merchant. The merchant repeats it until it gets an answer other than 409.
 
-    `answer` is the latest answer: "" (none yet, or it was lost), done (carried out), replay, 409, 422. The
-    merchant repeats a call until it gets an answer other than 409.
+    The values of `at`, the next step, are "" (arrive), work, commit, store, and end (it has an answer). The
+    values of `answer`, the latest answer, are "" (none yet, or lost), done (carried out), replay, 409 and
+    422.
     """
 
     at: str = ""
@@ -42,7 +44,7 @@ class Call(NamedTuple):
 
 
 class Key(NamedTuple):
-    """The row of the key, as all transactions see it. `owner` is the call that has stored it."""
+    """The row of the key, as all transactions see it. `owner` is the call that has stored the key."""
 
     owner: str = ""
     body: str = ""
@@ -51,7 +53,7 @@ class Key(NamedTuple):
 
 
 class State(NamedTuple):
-    """The key's row, how often the work was done, and the calls."""
+    """The key's row, the number of times that the work was done, and the calls."""
 
     verb: str = ""  # "" (not chosen yet), create, capture
     key: Key | None = None
@@ -59,17 +61,17 @@ class State(NamedTuple):
     A: Call = Call()
     B: Call = Call()
     C: Call = Call()
-    deaths: int = 1  # how many processes can still die
-    losses: int = 1  # how many answers can still be lost
+    deaths: int = 1  # number of processes that can still die
+    losses: int = 1  # number of answers that can still be lost
     fault: str = ""
 
     def call(self, name: str) -> Call:
-        """Return the call of this name."""
+        """Return the call with this name."""
         call: Call = getattr(self, name)
         return call
 
     def put(self, name: str, call: Call) -> "State":
-        """Return the state with another state of a call."""
+        """Return the state with a new state of a call."""
         match name:
             case "A":
                 return self._replace(A=call)
@@ -88,7 +90,7 @@ class Idempotency:
     without: KeyRule | None = None
 
     def start(self) -> State:
-        """Return the first state: no call, and no key."""
+        """Return the first state, without a call and without a key."""
         return State()
 
     def problem(self, state: State, is_last: bool) -> str:
@@ -123,7 +125,7 @@ class Idempotency:
         said, key = f"Call {name} arrives with the {BODIES[name]} body", state.key
         in_transaction = [other for other in BODIES if state.call(other).at in ("work", "commit")]
         if state.verb == "create" and in_transaction and self.without != KeyRule.CONSTRAINT:
-            return  # the database lets it wait for the transaction that has stored the key
+            return  # the database makes it wait for the transaction that has stored the key
         if key is None or self.without == KeyRule.CONSTRAINT:
             yield f"{said}. It stores the key.", self._claim(state, name)
         elif key.body != BODIES[name] and self.without != KeyRule.BODY:
@@ -141,7 +143,10 @@ class Idempotency:
             yield f"{said}. It gets 409: the first call has no answer yet.", state.put(name, Call("", "409"))
 
     def _claim(self, state: State, name: str) -> State:
-        """Store the key. A creation has not committed it yet, so no other call can see it."""
+        """Store the key.
+
+        If the call creates an order, the key is not committed yet, so that no other call can see it.
+        """
         claimed = state.put(name, Call("work"))
         return claimed if state.verb == "create" else claimed._replace(key=Key(name, BODIES[name]))
 
@@ -163,7 +168,7 @@ class Idempotency:
             yield from _answer(self._store(state, name), name, f"Call {name} stores its answer")
 
     def _store(self, state: State, name: str) -> State:
-        """Store the answer under the key, if the call still owns the key."""
+        """Store the answer under the key if the call still owns the key."""
         if state.verb == "create":
             return state._replace(key=Key(name, BODIES[name], name))
         key = state.key

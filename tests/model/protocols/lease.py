@@ -10,14 +10,14 @@ from tests.model.protocols.constants import read_constants
 from tests.model.protocols.protocol import Protocol
 from tests.model.variants import Variant
 
-# Time passes in ticks. A lease and a deadline are whole numbers of ticks.
+# Time passes in ticks. The length of a lease and that of a deadline are multiples of a tick.
 TICK = math.gcd(read_constants().lease, read_constants().deadline)
 LEASE, DEADLINE = read_constants().lease // TICK, read_constants().deadline // TICK
 NAMES = ("A", "B")
 
 
 class LeaseRule(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     DEADLINE = "a process that has slept does not check its deadline before the call"
     HOLDER = "an outcome is recorded without a look at the lease and at the end of the operation"
@@ -26,9 +26,10 @@ class LeaseRule(StrEnum):
 
 
 class Process(NamedTuple):
-    """A process. `at` is its next step: wake (set the deadline), send (record the sending), call, record.
+    """A process. `left` is the number of ticks until its deadline, and `heard` is the outcome to record.
 
-    `left` is how many ticks are left until its deadline, and `heard` is the outcome to record.
+    The values of `at`, the next step, are wake (set the deadline), send (record the sending), call and
+    record.
     """
 
     at: str = ""
@@ -37,20 +38,23 @@ class Process(NamedTuple):
 
 
 class State(NamedTuple):
-    """The operation's row and the processes. `lease` and `last` are the ticks until these times of the row."""
+    """The operation's row and the processes.
+
+    `lease` is the number of ticks until the lease ends. `last` is the number of ticks until `last_sent_at`.
+    """
 
     row: str = ""  # "" (no row), planned, in_flight, unknown, succeeded
     holder: str = ""
     lease: int = 0
-    last: int = 0  # until last_sent_at
+    last: int = 0  # ticks until last_sent_at
     A: Process = Process()
     B: Process = Process()
-    claims: int = 3  # how many claims are left
-    deaths: int = 1  # how many processes can still die
+    claims: int = 3  # number of claims that are left
+    deaths: int = 1  # number of processes that can still die
     fault: str = ""
 
     def put(self, name: str, process: Process) -> "State":
-        """Return the state with another state of a process."""
+        """Return the state with a new state of a process."""
         return self._replace(A=process) if name == "A" else self._replace(B=process)
 
 
@@ -64,7 +68,7 @@ class Lease:
     without: LeaseRule | None = None
 
     def start(self) -> State:
-        """Return the first state: no operation."""
+        """Return the first state, without an operation."""
         return State()
 
     def problem(self, state: State, is_last: bool) -> str:
@@ -98,7 +102,7 @@ class Lease:
         return DEADLINE - 1 if self.without == LeaseRule.LENGTH else LEASE
 
     def _claim(self, state: State, name: str) -> State:
-        """Lease the operation. The process has set its deadline before."""
+        """Lease the operation. The process has set its deadline before this."""
         row = "in_flight" if state.row == "planned" else state.row
         at = "wake" if self.without == LeaseRule.ORDER else "send"
         claimed = state._replace(row=row, holder=name, lease=self._lease(), claims=state.claims - 1)
@@ -159,7 +163,7 @@ def _call(state: State, name: str, process: Process) -> Steps:
 
 
 def _tick(state: State) -> State:
-    """Let a tick pass: leases and deadlines come nearer."""
+    """Let a tick pass, so that leases and deadlines are one tick nearer."""
     one, two = (process._replace(left=max(process.left - 1, 0)) for process in (state.A, state.B))
     return state._replace(lease=max(state.lease - 1, 0), last=max(state.last - 1, 0), A=one, B=two)
 

@@ -1,4 +1,4 @@
-"""Writes docs/protocols.md from the protocols and their models: `make protocols`."""
+"""`make protocols`: writes docs/protocols.md from the protocols and their models."""
 
 import textwrap
 from pathlib import Path

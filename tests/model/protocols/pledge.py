@@ -1,8 +1,9 @@
-"""A model of a pledge: a mate's card is held for a share before the lead pays, with up to two cards, one by one.
+"""A model of a pledge: a mate's card is held for a share before the lead pays.
 
-The statuses of the order and of the share, and their moves, are those of checkout/states.py. An authorization, a
-capture and a void each arrive at the bank in one step, and their answers are recorded in a later step, by the process
-that made the call or by the pump. pledge_moves.py has the steps of the lead, the merchant and time.
+The mate can use two cards, one after the other. The statuses of the order and of the share, and their moves,
+are those of checkout/states.py. Each authorization, capture and void arrives at the bank in one step. Its
+answer is recorded in a later step, by the process that made the call or by the pump. The steps of the lead,
+the merchant and time are in pledge_moves.py.
 """
 
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ CARDS = {
     "leads": "the card with which the lead pays",
     "challenged": "a card whose bank asks for a confirmation",
 }
-# The bank's state after an authorization, if it does not hold the card at once.
+# If an authorization does not lead to a hold at once, the state of the card at the bank.
 AFTER_ARRIVAL = {"declined": "declined", "challenged": "challenged"}
 
 
@@ -45,7 +46,7 @@ class Pledge:
     without: Break | None = None
 
     def start(self) -> State:
-        """Return the first state: an unpaid order, whose lead gets everyone in first."""
+        """Return the first state: an unpaid order whose lead asks the mates to pledge first."""
         return State()
 
     def problem(self, state: State, is_last: bool) -> str:
@@ -100,7 +101,7 @@ class Pledge:
         yield from self._give_up(state, index, payment)
 
     def _give_up(self, state: State, index: int, payment: Payment) -> Moves:
-        """Give up a card whose bank is silent, or whose payer has not confirmed."""
+        """Give up a card if its bank does not answer, or if its payer has not confirmed."""
         card, at = _name(state, index), str(index)
         is_waiting_for = not payment.is_abandoned and state.share == ShareStatus.PAYING
         if payment.is_challenged:
@@ -120,9 +121,9 @@ class Pledge:
             yield Move(("never", at), said, reopen(put(state, index, gone)))
 
     def _hear(self, state: State, index: int, payment: Payment) -> State:
-        """Record the answer to an authorization, after a second look at the share and the order.
+        """Record the answer to an authorization, after the share and the order are read again.
 
-        A late answer to an authorization that has ended changes no row.
+        If the authorization has already ended, a late answer does not change a row.
         """
         if not payment.is_asked:
             return state
@@ -187,14 +188,14 @@ def _is_held(payment: Payment) -> bool:
 
 
 def _has_reason(state: State, payment: Payment) -> bool:
-    """Return whether a card is not held, or has a reason to be held."""
+    """Return whether a card is not held, or is held for a reason."""
     is_pledge = state.share == ShareStatus.PLEDGED and _is_held(payment)
     is_moving = payment.is_asked or payment.capture in OPEN or payment.void in OPEN
     return payment.bank != "held" or is_pledge or is_moving
 
 
 def _problem_at_rest(state: State, charged: int) -> str:
-    """Return the invariant that a last state breaks, or ""."""
+    """Return the invariant that the state breaks if no step is left, or ""."""
     if state.order in PLEDGEABLE or state.share in (ShareStatus.PLEDGED, ShareStatus.PAYING):
         return "No step is left, and the order or the share waits"
     if any(payment.bank == "held" for payment in state.payments):

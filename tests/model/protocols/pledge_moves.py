@@ -1,4 +1,4 @@
-"""The steps in the model of a pledge that end it or let it be captured: of the mate, the lead, the merchant, time."""
+"""The steps of the mate, the lead, the merchant and time that end a pledge or let it be captured."""
 
 from checkout.states import ALLOWED_MOVES, ALLOWED_SHARE_MOVES, PLEDGEABLE, ShareStatus, Status
 from tests.model.protocols.pledge_state import (
@@ -16,7 +16,7 @@ from tests.model.protocols.replaying.moves import Move
 
 
 def list_moves(state: State, without: Break | None) -> Moves:
-    """Yield each step of a person or of time that is possible now."""
+    """Yield each step that a person or time can take now."""
     yield from _lead(state, without)
     yield from _ends(state, without)
     is_calm = state.order == Status.CREATED and not state.is_lead_asked
@@ -37,7 +37,7 @@ def list_moves(state: State, without: Break | None) -> Moves:
 
 
 def _operator(state: State) -> Moves:
-    """Let an operator stop the merchant. The pump then ends the pledges."""
+    """Let an operator stop the merchant. Afterwards, the pump ends the pledges."""
     if is_waiting(state):
         yield Move(("stop",), "An operator stops the merchant.", state._replace(is_stopped=True))
     elif state.order in PLEDGEABLE and state.share == ShareStatus.PLEDGED:
@@ -58,7 +58,7 @@ def _lead(state: State, without: Break | None) -> Moves:
 
 
 def _ends(state: State, without: Break | None) -> Moves:
-    """Let the merchant capture or cancel, or let the order's time end."""
+    """Let the merchant capture or cancel the order, or let the order's time end."""
     if state.order == Status.AUTHORIZED and is_waiting(state):
         captured = capture_pledge(end_those_of_lead(move_order(state, Status.CAPTURED)))
         yield Move(("capture",), "The merchant captures the order.", captured)
@@ -78,7 +78,7 @@ def _ends(state: State, without: Break | None) -> Moves:
 def _end_with_order(state: State, without: Break | None) -> State:
     """End the pledge of an order that has ended, and cancel an open share.
 
-    A share that a card is paying waits for the bank's answer.
+    If a card is paying the share, the share waits for the bank's answer.
     """
     if state.is_replaced:
         return state
@@ -89,7 +89,7 @@ def _end_with_order(state: State, without: Break | None) -> State:
 
 
 def _split(state: State, without: Break | None) -> Moves:
-    """Let the lead change the split: the share ends, or its amount changes."""
+    """Let the lead change the split. The share ends, or its amount changes."""
     if without == Break.KEPT_ROW:
         deleted = state._replace(share=ShareStatus.CANCELLED, is_replaced=True, is_deleted=True)
         yield Move(("replace",), "The lead replaces the split: the share is deleted.", deleted)
@@ -103,7 +103,10 @@ def _split(state: State, without: Break | None) -> Moves:
 
 
 def _end_payment(state: State) -> State:
-    """Give up the share's card. If its authorization is open, the hold is released once the bank has answered."""
+    """Give up the share's card.
+
+    If its authorization is open, the hold is released only after the bank has answered.
+    """
     for index in live_of(state):
         payment = state.payments[index]
         asked = put(state, index, payment._replace(is_abandoned=True))
@@ -113,7 +116,7 @@ def _end_payment(state: State) -> State:
 
 
 def end_those_of_lead(state: State) -> State:
-    """End a pledge that was made with the lead's card."""
+    """If a pledge was made with the lead's card, end it."""
     is_leads = any(state.payments[index].card == state.leads_card for index in live_of(state))
     if state.share != ShareStatus.PLEDGED or not is_leads:
         return state
@@ -121,7 +124,7 @@ def end_those_of_lead(state: State) -> State:
 
 
 def capture_pledge(state: State) -> State:
-    """Plan the capture of a pledge."""
+    """Plan the capture of the pledge, if there is one."""
     if state.share != ShareStatus.PLEDGED:
         return state
     for index in live_of(state):

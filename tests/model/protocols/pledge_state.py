@@ -1,4 +1,4 @@
-"""The state of the model of a pledge, and its changes under the checkout's lock."""
+"""The state in the model of a pledge, and changes to it under the checkout's lock."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -11,7 +11,7 @@ from tests.model.protocols.replaying.moves import Move
 
 
 class Break(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     SECOND_LOOK = (
         "the answer to an authorization is recorded without a second look at the order and the share"
@@ -26,14 +26,16 @@ class Break(StrEnum):
 class Payment(NamedTuple):
     """A card that pays for the share. `is_asked` is true until the outcome of its authorization is recorded.
 
-    status: as in our database. bank: "", challenged (it waits for the mate's confirmation), held, declined, captured,
-    released, gone (the authorization never arrived). capture and void: "", planned, sent, ended.
+    - status: as in our database
+    - bank: "", challenged (waits for the mate's confirmation), held, declined, captured, released, or gone
+      (the authorization never arrived)
+    - capture and void: "", planned, sent, ended
     """
 
     card: str  # good, declined, leads, challenged
     status: str = "authorizing"
     is_asked: bool = True
-    is_challenged: bool = False  # the service knows that the bank waits for the mate's confirmation
+    is_challenged: bool = False  # the service knows that the bank waits for the mate
     is_abandoned: bool = False
     bank: str = ""
     capture: str = ""
@@ -47,16 +49,16 @@ class State(NamedTuple):
     is_lead_asked: bool = False  # the lead's card is being authorized
     share: ShareStatus = ShareStatus.OPEN
     is_replaced: bool = False
-    is_deleted: bool = False  # only without KEPT_ROW
+    is_deleted: bool = False  # only in the variant without KEPT_ROW
     payments: tuple[Payment, ...] = ()
-    cards: int = 2  # how many cards the mate can still enter
-    changes: int = 1  # how often the lead can still change the split
+    cards: int = 2  # number of cards that the mate can still enter
+    changes: int = 1  # number of times that the lead can still change the split
     is_stopped: bool = False  # an operator has stopped the merchant
     fault: str = ""
 
     @property
     def leads_card(self) -> str:
-        """The lead's card, once it is known."""
+        """Return the name of the lead's card, or "" while the card is not known."""
         return "leads" if self.order in (Status.AUTHORIZED, Status.CAPTURED) else ""
 
 
@@ -64,13 +66,13 @@ Moves = Iterator[Move[State]]
 
 
 def move_share(state: State, to: ShareStatus) -> State:
-    """Move the share, if the table of states allows it. Otherwise, the state has a fault."""
+    """Move the share if the table of states allows it. Otherwise, record a fault in the state."""
     moved: State = follow_table(state, "share", to, states.check_share_move)
     return moved
 
 
 def move_order(state: State, to: Status) -> State:
-    """Move the order, if the table of states allows it. Otherwise, the state has a fault."""
+    """Move the order if the table of states allows it. Otherwise, record a fault in the state."""
     moved: State = follow_table(state, "order", to, states.check_move)
     return moved
 
@@ -86,17 +88,17 @@ def is_live(payment: Payment) -> bool:
 
 
 def live_of(state: State) -> list[int]:
-    """Return the places of the live payments."""
+    """Return the indexes of the live payments."""
     return [index for index, payment in enumerate(state.payments) if is_live(payment)]
 
 
 def put(state: State, index: int, payment: Payment) -> State:
-    """Return the state with another payment at a place."""
+    """Return the state in which the payment at this index is replaced."""
     return state._replace(payments=(*state.payments[:index], payment, *state.payments[index + 1 :]))
 
 
 def give_up(state: State, index: int) -> State:
-    """Give up a card, and plan the release of its hold, unless a void is planned already."""
+    """Give up a card, and plan the release of its hold unless a void is already planned."""
     payment = state.payments[index]
     return put(state, index, payment._replace(is_abandoned=True, void=payment.void or "planned"))
 
@@ -109,7 +111,7 @@ def release(state: State) -> State:
 
 
 def reopen(state: State) -> State:
-    """Open a share that no card is paying any more, and cancel it if the order has ended."""
+    """Open a share if no card is paying it any more. If the order has ended, cancel the share."""
     if state.share != ShareStatus.PAYING or live_of(state):
         return state
     opened = move_share(state, ShareStatus.OPEN)

@@ -1,4 +1,4 @@
-"""What a protocol's module describes: how it works, what it promises, and how each broken variant fails."""
+"""The description of a protocol: how it works, what it promises, and how it fails if a rule is left out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from tests.model.variants import Variant
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol between processes, or between the service and others, with its model.
+    """A protocol between processes, or between the service and other parties, with its model.
 
-    `code` lists the modules that carry the protocol out. `drawing` is a picture in plain text, at most 100 columns
-    wide. Each variant leaves out one rule of the design, and the search finds an invariant that the variant breaks.
+    `code` lists the modules that implement the protocol. `drawing` is a picture in plain text, at most 100
+    columns wide. Each variant leaves out one rule of the design, and the search finds an invariant that the
+    variant breaks.
     """
 
     title: str
@@ -27,9 +28,9 @@ class Protocol:
 
 
 def follow_table(state: Any, name: str, to: str, check: Callable[[str, str], None]) -> Any:
-    """Move the status `name` of a model's state, if the code's table of states allows it.
+    """Change the status `name` of a model's state if the code's table of states allows it.
 
-    Otherwise, the state gets the refusal as its `fault`. `check` is the function of the table.
+    Otherwise, store the refusal as the state's `fault`. `check` is the function that checks the table.
     """
     try:
         check(getattr(state, name), to)

@@ -1,7 +1,8 @@
-"""A model of the rotation of a signing secret, with a receiver that learns the new secret some time later.
+"""A model of the rotation of a signing secret. The receiver learns the new secret some time later.
 
-Secrets are numbered in the order in which they were made. Time passes in hours. An attempt takes 15 seconds at
-most, so no hour passes while an attempt is on its way. Its secrets are read when it is claimed.
+Secrets are numbered in the order in which they were made. Time passes in hours. An attempt takes at most 15
+seconds, so no hour passes while an attempt is under way. The secrets of an attempt are read when it is
+claimed.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ LAST = 4  # the number of the last secret
 
 
 class Break(StrEnum):
-    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
+    """The rules that a variant of the model can leave out. Each value describes the model without the rule."""
 
     OLD_SECRETS = "only the newest secret signs"
     GRACE = "a rotation ends the previous secret at once"
@@ -30,20 +31,20 @@ class Break(StrEnum):
 
 
 class Secret(NamedTuple):
-    """A secret that signs. `left` is the time until it ends, in hours. The newest secret has no end."""
+    """A secret that signs. `left` is the number of hours until it ends. The newest secret does not end."""
 
     number: int
     left: int | None = None
 
 
 class State(NamedTuple):
-    """Our secrets, newest first; what the merchant and the receiver know; and the attempt on its way."""
+    """Our secrets, newest first; the secrets that the merchant and the receiver know; and the attempt under way."""
 
     secrets: tuple[Secret, ...] = (Secret(1),)
-    heard: int = 1  # the newest secret that the merchant has got in an answer
+    heard: int = 1  # the newest secret that the merchant has received in an answer
     receiver: tuple[int, ...] = (1,)
-    attempt: tuple[int, ...] = ()  # the secrets that have signed the attempt
-    first: tuple[int, ...] = ()  # only without FRESH: the secrets of the delivery's first attempt
+    attempt: tuple[int, ...] = ()  # the secrets with which the attempt was signed
+    first: tuple[int, ...] = ()  # the secrets of the delivery's first attempt, only without FRESH
     losses: int = 1
     fault: str = ""
 
@@ -116,7 +117,7 @@ class Rotation:
         return (Secret(newest.number + 1), *previous, *kept)
 
     def _signing(self, state: State) -> tuple[int, ...]:
-        """Return the numbers of the secrets that sign an attempt that is claimed now."""
+        """Return the numbers of the secrets that sign an attempt if it is claimed now."""
         numbers = tuple(secret.number for secret in state.secrets)
         if self.without == Break.FRESH and state.first:
             return state.first
@@ -128,12 +129,16 @@ class Rotation:
             said = f"The receiver learns secret {state.heard}."
             yield Move(("learn", str(state.heard)), said, state._replace(receiver=(state.heard, *old)))
         elif len(state.receiver) > 1 and not state.attempt:
-            # The guide says to wait a minute. An attempt that was claimed earlier has ended by then.
+            # The guide tells merchants to wait for a minute. An attempt that was claimed earlier has ended by
+            # then.
             said = f"A minute later, the receiver forgets all secrets but secret {state.heard}."
             yield Move(("forget",), said, state._replace(receiver=(state.heard,)))
 
     def _pass_hour(self, state: State) -> Moves:
-        """Let an hour pass, unless the receiver would then know no secret that signs: it learns one in time."""
+        """Let an hour pass, but only if the receiver then still knows a secret that signs.
+
+        The receiver always learns a new secret in time.
+        """
         left = [
             secret if secret.left is None else secret._replace(left=secret.left - 1)
             for secret in state.secrets

@@ -1,6 +1,7 @@
-"""The claim of deliveries: runs of the model are taken with the real claims, outcomes and sweeps.
+"""The claim of deliveries: the real claims, outcomes and sweeps take the steps of the model.
 
-All runs use one connection, so they do not show the lock on the endpoint. tests/webhooks/test_statements.py does.
+All runs use one connection, so they do not test the lock on the endpoint. tests/webhooks/test_statements.py
+does.
 """
 
 from collections.abc import Hashable
@@ -22,8 +23,8 @@ from tests.webhooks.story import emit, subscribe
 from webhooks import delivery, outbox, retries, statements, transport
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
-# The model has one request as its cap and two attempts. Requests of others take the rest of the endpoint's cap,
-# and the rest of the attempts has been made.
+# In the model, the endpoint allows one request, and a delivery has two attempts. Here, other requests use up
+# the rest of the endpoint's limit, and the earlier attempts have been made already.
 OTHERS = delivery.PER_HUNG_URGENT - claim.CAP
 EARLIER = retries.SCHEDULES[EventType.AUTHORIZED].attempts - claim.SCHEDULE.attempts
 SLOTS = 10
@@ -36,7 +37,7 @@ def set_due(ids: list[Any], *, is_due: bool = True) -> None:
 
 
 class Claiming(World[State]):
-    """An endpoint with two due deliveries. `leases` maps a delivery and an attempt to its lease token."""
+    """An endpoint with two deliveries that are due. `leases` maps a delivery and an attempt to the lease token."""
 
     outside = frozenset({"lock", "leave", "answer", "die", "sleep", "wake"})
 
@@ -54,7 +55,7 @@ class Claiming(World[State]):
         Endpoint.objects.update_or_create(subscription=self.subscription, defaults={"hung_in_a_row": 9})
 
     def _emit(self) -> Any:
-        """Emit an event. Both events are of the same order's kind, and only the first is of `checkout`."""
+        """Emit an event. Both deliveries have events of the same type. Only the first event is about `checkout`."""
         is_first = not Event.objects.filter(checkout_uuid=self.checkout).exists()
         now = clock.now()
         event = outbox.emit(
@@ -68,7 +69,7 @@ class Claiming(World[State]):
         return event.deliveries.get().pk
 
     def kind(self, move: Move[State], before: State) -> Hashable:
-        """Distinguish steps by the delivery before and after them, and by the attempt that they record."""
+        """Return the kind of a step: the delivery before and after it, and the attempt that it records, if any."""
         changed = tuple(pair for pair in zip(before.rows, move.after.rows, strict=True) if pair[0] != pair[1])
         act, *rest = move.act
         if act == "record":
@@ -107,7 +108,7 @@ class Claiming(World[State]):
                 raise AssertionError(act)
 
     def _set_clocks(self, before: State) -> None:
-        """Give each lease and window the time that is left in the model, however long the test has taken."""
+        """Set each lease and window to the time that is left in the model, because the test itself takes time too."""
         now = clock.now()
         for pk, row in zip(self.ids, before.rows, strict=True):
             left = timedelta(seconds=claim.TICK * row.left) if row.left else timedelta(seconds=-1)
@@ -128,7 +129,7 @@ class Claiming(World[State]):
         self.leases = self.leases | {(row, number): claimed.lease_token}
 
     def _claim(self) -> delivery.Claims:
-        # An endpoint that has answered no longer counts as hanging.
+        # If an endpoint has answered, it does not count as hanging any more.
         Endpoint.objects.update(hung_in_a_row=9)
         return delivery.claim(slots=SLOTS, general_slots=0)
 
@@ -146,7 +147,7 @@ class Claiming(World[State]):
             delivery.record_results([delivery.Result(pk, self.lost, None, delivery.WORKER_LOST, None)])
 
     def _find_lost(self, after: State) -> str:
-        """Return the lease token that the sweep finds for the delivery that the model has found."""
+        """For the delivery that the model has found, return the lease token that the sweep finds."""
         assert after.lost is not None
         found = dict(queries.rows(statements.FIND_LOST_LEASES, {"rows": 10}))
         return str(found[self.ids[after.lost[0]]])
@@ -166,7 +167,7 @@ class Claiming(World[State]):
         return row.status, row.attempt_count - EARLIER, left, is_marked, opened, closed
 
     def _claimable(self) -> int:
-        """Return how many deliveries a claim would take now, if both were due. Take none."""
+        """Return how many deliveries a claim would take now if both were due. The claim is rolled back."""
         savepoint = transaction.savepoint()
         set_due(self.ids)
         count = len(self._claim())

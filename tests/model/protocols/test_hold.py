@@ -1,4 +1,4 @@
-"""The model of a hold agrees with the code: each run of the model goes the same way with the real functions."""
+"""The model of a hold agrees with the code: the real functions take each run to the same states."""
 
 import contextlib
 from collections.abc import Callable, Hashable
@@ -79,7 +79,7 @@ class Replay:
         sleeper.go_on()
 
     def lease(self, kind: str, before: State, attempts: int) -> None:
-        """Lease the operation as the pump does. If a request has leased it, its lease and deadline end first."""
+        """Lease the operation as the pump does. If a request has leased it, end this lease and the deadline first."""
         operation = self.operation(kind)
         if before.row(kind).lease:
             self.clock.seconds += operation_queue.LEASE.total_seconds()
@@ -92,7 +92,7 @@ class Replay:
         self.begin("pump", lambda: operation_recovery.finish_operation(claimed, deadline))
 
     def deliver(self, kind: str, key: int) -> None:
-        """Let a call that was sent earlier arrive at the bank."""
+        """Let a call arrive at the bank that was sent earlier."""
         operation = self.operations(kind)[key - 1]
         if kind == "authorize":
             provider.current_provider().authorize(operation, CardUse(operation.payment.card_token), 1)
@@ -100,12 +100,12 @@ class Replay:
             provider.current_provider().capture(operation, 1)
 
     def go_on(self, step: Step) -> None:
-        """Let a process take its next step, with the fault that the step names."""
+        """Let a process take its next step. If the step's sentence names a fault, cause the fault."""
         names = [
             name for name in ("request", "pump") if step.before.process(name) != step.after.process(name)
         ]
         if not names or step.before.process(names[0]).at == "":
-            return  # a call gets lost, or a request begins to wait for the lock
+            return  # a call is lost, or a request begins to wait for the lock
         sleeper, (name,) = self.processes[names[0]], names
         kind, at = step.before.process(name).kind, step.after.process(name).at
         fault = next((mode for said, mode in FAULTS.items() if step.said.endswith(said)), None)
@@ -136,7 +136,7 @@ class Replay:
         return self.read().status, *(rows.get(kind, "") for kind in WHAT), charge.state if charge else ""
 
     def end(self) -> None:
-        """End the processes, and check that no exception has ended them earlier."""
+        """End the processes. Check that none of them was ended earlier by an unexpected exception."""
         for sleeper in self.sleepers:
             if sleeper.at:
                 sleeper.die()
@@ -144,12 +144,12 @@ class Replay:
 
 
 def expected(state: State) -> tuple[str, ...]:
-    """Return what `Replay.seen` must return in this state of the model."""
+    """Return the value that `Replay.seen` must return in this state of the model."""
     return str(state.order), *(state.row(kind).state for kind in WHAT), state.hold
 
 
 def describe(step: Step) -> Hashable:
-    """Return the kind of a step: its sentence, the order, and the operations that it is about."""
+    """Return the kind of a step: its sentence, the order, and the operations that the step is about."""
     before, after = step.before, step.after
     kinds = [kind for kind in WHAT if WHAT[kind] in step.said]
     if not kinds:
@@ -171,7 +171,7 @@ def test_code_takes_each_step_of_the_model(acme: Merchant) -> None:
 
 
 def repeat(replay: Replay, run: Run) -> None:
-    """Take each step of a run, and compare the code's rows with the model's after each."""
+    """Take each step of a run. After each step, compare the code's rows with the model's rows."""
     story = []
     for step in run:
         story.append(step.said)

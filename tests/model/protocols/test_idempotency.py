@@ -1,4 +1,4 @@
-"""The model of idempotency keys agrees with the code: each run goes the same way with real requests."""
+"""The model of idempotency keys agrees with the code: real requests take each run to the same states."""
 
 from collections.abc import Callable, Hashable
 from datetime import timedelta
@@ -20,7 +20,7 @@ POINTS = {"work": "key_claimed", "commit": "answer_made", "store": "answer_made"
 
 
 class Replay:
-    """An idempotency key, on which real requests take the steps of a run."""
+    """An idempotency key. Real requests take the steps of a run on it."""
 
     def __init__(self, api: Api, order: Checkout, number: int) -> None:
         self.api, self.order, self.key = api, order, f"key {number}"
@@ -41,7 +41,7 @@ class Replay:
             self.go_on(name, step)
 
     def go_on(self, name: str, step: Step) -> None:
-        """Let a call take its next step, up to the next fail point or to its answer."""
+        """Let a call take its next step, as far as the next fail point or the call's answer."""
         if "dies" in step.said:
             self.processes[name].die()
             return
@@ -57,7 +57,7 @@ class Replay:
             self.bodies.setdefault(row.request_digest, BODIES[name])
 
     def call(self, name: str) -> None:
-        """Send the call, and keep its answer."""
+        """Send the call, and store its answer."""
         is_first = BODIES[name] == "first"
         if self.verb == "create":
             path, body = (
@@ -75,7 +75,7 @@ class Replay:
         return IdempotencyKey.objects.filter(key=self.key)
 
     def seen(self) -> tuple[object, ...]:
-        """Return the key's row, how often the work was done, and the answers, as the model has them."""
+        """Return the key's row, how often the work was done, and the answers, in the form that the model uses."""
         row, found = self.rows().first(), None
         if row is not None:
             owner = self.owners[row.pk]
@@ -95,14 +95,14 @@ class Replay:
         return "done" if answer.status_code in (200, 201) else str(answer.status_code)
 
     def end(self) -> None:
-        """End the calls, and check that no exception has ended them earlier."""
+        """End the calls. Check that none of them was ended earlier by an unexpected exception."""
         for sleeper in self.processes.values():
             sleeper.die()
             assert sleeper.error is None or isinstance(sleeper.error, ProcessDied), repr(sleeper.error)
 
 
 def expected(state: State) -> tuple[object, ...]:
-    """Return what `Replay.seen` must return in this state of the model."""
+    """Return the value that `Replay.seen` must return in this state of the model."""
     key = state.key and state.key._replace(is_old=state.key.is_old and not state.key.answer)
     return key, state.done, [state.call(name).answer for name in BODIES]
 

@@ -1,4 +1,4 @@
-"""The model of a lease agrees with the code: each run of the model goes the same way with the real functions."""
+"""The model of a lease agrees with the code: the real functions take each run to the same states."""
 
 import math
 from collections.abc import Callable, Hashable
@@ -27,7 +27,7 @@ Kind = Operation.Kind
 
 
 class Replay:
-    """The release of a hold, on which the real functions take the steps of a run."""
+    """The release of a hold. The real functions take the steps of a run on it."""
 
     def __init__(self, checkout: Checkout, time: Clock) -> None:
         self.payment, self.time = Payment.objects.get(subject=checkout.pk), time
@@ -67,7 +67,10 @@ class Replay:
         self.processes["A"].go_on_to("before_call")
 
     def claim(self, name: str, before: State) -> None:
-        """Claim the operation as the pump does. It is due if no process has leased it, or if the lease has ended."""
+        """Claim the operation as the pump does.
+
+        The operation is due if no process has leased it, or if the lease has ended.
+        """
         if not before.holder:
             Operation.objects.filter(payment=self.payment).update(next_attempt_at="2020-01-01T00:00Z")
         Operation.objects.filter(payment=self.payment).update(attempts=0)
@@ -81,7 +84,7 @@ class Replay:
         self.sleepers.append(self.processes[name])
 
     def go_on(self, name: str, step: Step) -> None:
-        """Let a process take its next step, up to the next fail point."""
+        """Let a process take its next step, as far as the next fail point."""
         process, after = self.processes[name], step.after.A if name == "A" else step.after.B
         if "The answer is lost" in step.said:
             break_down("void", "done_then_reset")
@@ -91,10 +94,11 @@ class Replay:
             calls = self.count_calls()
             process.go_on_to("after_call")
             assert "calls." in step.said or self.count_calls() == calls, "this process must not call"
-        # A process that sends no call has no fail point before it records. It takes both steps when it records.
+        # If a process sends no call, it has no fail point before it records. Therefore it takes both steps
+        # together when it records.
 
     def pass_tick(self) -> None:
-        """Set the operation's times back by a tick, and the clock of deadlines forward."""
+        """Set the operation's times back by one tick, and the clock of the deadlines forward by one tick."""
         past = {name: F(name) - timedelta(seconds=TICK) for name in TIMES}
         Operation.objects.filter(payment=self.payment).update(**past)
         self.time.seconds += TICK
@@ -106,13 +110,13 @@ class Replay:
         return Operation.objects.get(payment=self.payment, kind=Kind.VOID)
 
     def seen(self) -> tuple[object, ...]:
-        """Return the row's state, its holder, and how many ticks are left until its times, as the model counts."""
+        """Return the row's state, its holder, and the ticks until its times, in the form that the model uses."""
         row, now = self.operation(), clock.now()
         lease = row.next_attempt_at if row.lease_token else None
         return row.state, self.tokens[row.lease_token], _ticks(lease, now), _ticks(row.last_sent_at, now)
 
     def end(self) -> None:
-        """End the processes, and check that no exception has ended them earlier."""
+        """End the processes. Check that none of them was ended earlier by an unexpected exception."""
         for sleeper in self.sleepers:
             sleeper.die()
             assert sleeper.error is None or isinstance(sleeper.error, ProcessDied), repr(sleeper.error)
@@ -123,12 +127,12 @@ def _ticks(moment: datetime | None, now: datetime) -> int:
 
 
 def expected(state: State) -> tuple[object, ...]:
-    """Return what `Replay.seen` must return in this state of the model."""
+    """Return the value that `Replay.seen` must return in this state of the model."""
     return state.row, state.holder, state.lease if state.holder else 0, state.last
 
 
 def describe(step: Step) -> Hashable:
-    """Return the kind of a step: its sentence, and the row and the process that it is about, without names."""
+    """Return the kind of a step: its sentence, and the row and process that it is about, without their names."""
     before, name = step.before, step.said[0]
     process = before.B if name == "B" else before.A
     holder = before.holder and before.holder == name

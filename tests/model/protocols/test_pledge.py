@@ -1,4 +1,4 @@
-"""A pledge: runs of the model are taken with the real verbs, the real pump and the sandbox bank."""
+"""A pledge: the real verbs, the real pump and the sandbox bank take the steps of the model."""
 
 from collections.abc import Callable, Hashable
 from datetime import timedelta
@@ -35,7 +35,7 @@ NUMBERS = {
     "challenged": mates.CHALLENGED,
 }
 CALL_SECONDS = 5.0
-# The model's name for each state of the bank's charge.
+# For each state of the bank's charge, the name of this state in the model.
 BANK = {
     "challenged": "challenged",
     "held": "held",
@@ -46,7 +46,7 @@ BANK = {
 
 
 class Pledging(World[State]):
-    """An unpaid order of £90.00, whose lead asks Finn for £20.00 and gets everyone in first."""
+    """An unpaid order of £90.00. The lead asks Finn for £20.00, and asks the mates to pledge first."""
 
     def __init__(self, order: Checkout) -> None:
         self.order, self.lead, self.mate = order, CustomerFactory.create(), CustomerFactory.create()
@@ -59,7 +59,7 @@ class Pledging(World[State]):
         mate_shares.split(self.order.pk, [share], lead=self.lead.pk, everyone_first=True)
 
     def kind(self, move: Move[State], before: State) -> Hashable:
-        """Distinguish steps by the card that they are about, and most of them by the statuses too."""
+        """Return the kind of a step: the cards that it is about and, for most steps, the statuses."""
         act, *rest = move.act
         is_about_card = act in self.of_card
         places = [int(rest[0])] if is_about_card else pledge_state.live_of(before)
@@ -73,7 +73,7 @@ class Pledging(World[State]):
 
     def take(self, move: Move[State], before: State) -> None:
         operator_stops.reread_stops()
-        # The test itself can take longer than the two minutes of a hold.
+        # The test can take longer than a hold lasts, so the two minutes begin again before each step.
         now = clock.now()
         held = Checkout.objects.filter(pk=self.order.pk, status=Status.AUTHORIZED)
         held.update(authorized_at=now, capture_before=now + settings.HOLD)
@@ -163,7 +163,7 @@ class Pledging(World[State]):
         self._arrive(_operation(payment, "authorize"))
 
     def _arrive(self, operation: Operation) -> None:
-        """Let an authorization arrive at the bank, whose answer is lost."""
+        """Let an authorization arrive at the bank. The bank's answer is lost."""
         card = CardUse(operation.payment.card_token, operation.payment.return_url)
         current_provider().authorize(operation, card, CALL_SECONDS)
 
@@ -184,7 +184,10 @@ class Pledging(World[State]):
         bank.answer_challenge(key=_operation(payment, "authorize").pk, is_confirmed=True)
 
     def end_challenge(self, payment: Payment) -> None:
-        """Let the mate take another card, or let the time to confirm end for a card that was given up."""
+        """Let the mate take another card.
+
+        If the card has already been given up, let the time for its confirmation end.
+        """
         operation = _operation(payment, "authorize")
         if open_operations.open_operation(self.share) == operation:
             given_up_cards.allow_another_card(self.order.pk, self.share)
@@ -253,7 +256,10 @@ class Pledging(World[State]):
 
 
 def _without_number(card: pledge_state.Payment) -> pledge_state.Payment:
-    """Return a card as it matters once the bank has decided: the lead's card or another."""
+    """Return the card without its name, if the name does not matter any more.
+
+    After the bank's decision, only one difference matters: whether the card is the lead's.
+    """
     is_decided = card.bank not in ("", "challenged") and card.card != "leads"
     return card._replace(card="") if is_decided else card
 

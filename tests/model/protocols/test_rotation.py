@@ -1,4 +1,4 @@
-"""The rotation of a signing secret: runs of the model are taken with the real rotation, claim and signatures."""
+"""The rotation of a signing secret: the real rotation, claim and signatures take the steps of the model."""
 
 from collections.abc import Hashable
 from datetime import timedelta
@@ -22,7 +22,10 @@ pytestmark = pytest.mark.django_db
 
 
 class Rotating(World[State]):
-    """A subscription whose secrets the test knows by number. `attempt` has the header and body on their way."""
+    """A subscription whose secrets have numbers in the test.
+
+    `attempt` has the header and the body of the attempt that is under way.
+    """
 
     outside = frozenset({"learn", "forget", "down"})
 
@@ -34,7 +37,7 @@ class Rotating(World[State]):
         self.attempt = ("", b"", 0)
 
     def kind(self, move: Move[State], before: State) -> Hashable:
-        """Distinguish steps by our secrets, and by what the receiver knows when an attempt arrives."""
+        """Return the kind of a step: our secrets and, if an attempt arrives, the secrets that the receiver knows."""
         return before.secrets, before.attempt, before.receiver if move.act[0] == "verify" else ()
 
     def take(self, move: Move[State], before: State) -> None:
@@ -73,13 +76,13 @@ class Rotating(World[State]):
         return [self.secrets[number - 1] for number in state.receiver]
 
     def _signed_by(self) -> tuple[int, ...]:
-        """Return the numbers of the secrets that have signed the attempt, in the order of the header."""
+        """Return the numbers of the secrets with which the attempt was signed, in the order of the header."""
         header, body, at = self.attempt
         made = {signing.sign([secret], body, at).split(",")[1]: secret for secret in self.secrets}
         return tuple(self.secrets.index(made[entry]) + 1 for entry in header.split(",")[1:])
 
     def seen(self, expected: State) -> Any:
-        # A secret's time is compared in minutes, because the test itself takes some seconds.
+        # The times of the secrets are compared roughly, because the test itself takes some seconds.
         until = subscriptions.previous_secret_expiries(self.subscription)
         now = clock.now()
         hours = [None, *(round((at - now).total_seconds() / 3600, 1) for at in until)]

@@ -1,4 +1,4 @@
-"""Named steps of a protocol's model, so that a test can take the same steps with the real code."""
+"""Named steps of a protocol's model. With the names, a test can take the same steps with the real code."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -7,7 +7,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Move(NamedTuple, Generic[S]):
-    """A step: its name with its arguments, a sentence for a story, and the state after it."""
+    """A step: its name with arguments, a sentence that describes it, and the state after it."""
 
     act: tuple[str, ...]
     said: str
@@ -24,6 +24,6 @@ class Moving(Protocol[S]):
 
 
 def steps_of(moves: Iterable[Move[S]]) -> Iterator[tuple[str, S]]:
-    """Yield each step as the search needs it: a sentence, and the state after it."""
+    """Yield each step in the form that the search needs: a sentence, and the state after the step."""
     for move in moves:
         yield move.said, move.after

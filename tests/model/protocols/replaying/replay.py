@@ -1,4 +1,4 @@
-"""Replays runs of a protocol's model with the real code and the real database, and compares both after each step."""
+"""Replays runs of a protocol's model with the real code and the real database. Compares both after each step."""
 
 import copy
 from collections import defaultdict
@@ -14,36 +14,37 @@ S = TypeVar("S", bound=Hashable)
 
 
 class World(Generic[S]):
-    """The real code next to a model. Attributes are replaced and never changed, because forks share them.
+    """The real code next to a model.
 
-    The steps in `outside` are not steps of the service, and change no row.
+    Attributes are replaced and never modified, because copies of the world share them. The steps in `outside`
+    are not steps of the service, and do not change a row.
     """
 
     outside: frozenset[str] = frozenset()
 
     def kind(self, move: Move[S], before: S) -> Hashable:
-        """Return what makes a step differ from others. Of the steps of each kind, one is replayed."""
+        """Return the kind of a step. Of all steps of one kind, only one is replayed."""
         raise NotImplementedError
 
     def take(self, move: Move[S], before: S) -> None:
-        """Take the step of the model with the real code."""
+        """Take a step of the model with the real code."""
         raise NotImplementedError
 
     def seen(self, expected: S) -> Any:
-        """Return what the database shows, in the form of `shown`."""
+        """Return what the database shows, in the same form as `shown`."""
         raise NotImplementedError
 
     def shown(self, state: S) -> Any:
-        """Return what the database must show in a state of the model."""
+        """Return what the database must show if the model is in this state."""
         raise NotImplementedError
 
 
 def replay(model: Moving[S], world: World[S]) -> set[str]:
-    """Replay the shortest run to a step of each kind, and return the names of the steps of the service.
+    """For each kind of step, replay the shortest run to it. Return the names of the service's steps.
 
-    Runs with the same beginning share its steps, because a savepoint returns to the state after them.
+    Runs with the same beginning share its steps, because a savepoint returns to the state after these steps.
     """
-    # On a busy machine, the search takes longer than a transaction may be idle.
+    # On a busy machine, the search can take longer than a transaction is allowed to be idle.
     queries.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
     replayed = _Replay(model, world)
     replayed.take_from(world, model.start(), ())
@@ -51,12 +52,13 @@ def replay(model: Moving[S], world: World[S]) -> set[str]:
 
 
 class _Replay(Generic[S]):
-    """The steps to take from each state, and the names of the steps that were taken."""
+    """The steps to take from each state, and the names of the steps that have been taken."""
 
     def __init__(self, model: Moving[S], world: World[S]) -> None:
         self.taken = set[str]()
         self.steps: dict[S, dict[Move[S], None]] = defaultdict(dict)
-        # The steps that lead to a state first are those of its shortest run.
+        # For each state, the first step found that leads to it. These steps form the shortest run to the
+        # state.
         self.came_from: dict[S, tuple[S, Move[S]] | None] = {model.start(): None}
         kinds = set[Hashable]()
         queue = [model.start()]
@@ -71,14 +73,17 @@ class _Replay(Generic[S]):
                     self._plan(state, move)
 
     def _plan(self, state: S, move: Move[S]) -> None:
-        """Plan a step, and the shortest run to it."""
+        """Plan a step, and the shortest run to the state before it."""
         self.steps[state][move] = None
         while (before := self.came_from[state]) is not None:
             state, move = before
             self.steps[state][move] = None
 
     def take_from(self, world: World[S], state: S, story: tuple[str, ...]) -> None:
-        """Take the planned steps from a state, and continue from each state that is reached first by its step."""
+        """Take the planned steps from a state.
+
+        If the shortest run to the next state contains the step, continue from there.
+        """
         for move in self.steps[state]:
             savepoint, fork = transaction.savepoint(), copy.copy(world)
             said = (*story, move.said)

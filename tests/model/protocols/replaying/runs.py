@@ -10,7 +10,10 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Step(NamedTuple):
-    """A step of a run: its sentence, and the states before and after it. They are equal if an action is refused."""
+    """A step of a run: its sentence, and the states before and after it.
+
+    If an action is refused, the two states are equal.
+    """
 
     said: str
     before: Any
@@ -21,10 +24,10 @@ Run = tuple[Step, ...]
 
 
 def shortest_runs(model: Model[S], describe: Callable[[Step], Hashable]) -> list[Run]:
-    """Return the shortest run to each kind of step, without runs that another run begins with.
+    """Return the shortest run to each kind of step. Leave out a run if another run begins with it.
 
-    `describe` returns the kind of a step. Two steps of one kind should be the same for the code. A step that
-    changes no state is added to the first run that can take it, once for each kind.
+    `describe` returns the kind of a step. For the code, two steps of one kind should be the same. If a step
+    does not change the state, it is added to the first run in which it is possible, once for each kind.
     """
     runs: dict[S, Run] = {model.start(): ()}
     found: dict[Hashable, Run] = {}
@@ -50,7 +53,10 @@ def _drop_beginnings(runs: list[Run]) -> list[Run]:
 def _add_refused(
     model: Model[Any], describe: Callable[[Step], Hashable], run: Run, seen: set[Hashable]
 ) -> Run:
-    """Add the steps that change no state, except those whose kind is in `seen`. Add their kinds to `seen`."""
+    """Add the steps that do not change the state, except those whose kind is in `seen`.
+
+    Add the kinds of these steps to `seen`.
+    """
     steps = list[Step]()
     for taken in run:
         for said, after in model.steps(taken.before):

@@ -1,4 +1,4 @@
-"""Threads that run the real code and sleep at its fail points, as processes sleep in the models."""
+"""Threads that run the real code. They sleep at its fail points, as processes sleep in the models."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from django.db import connection
 
 from config.lib import deadline, failpoint
 
-SECONDS = 10.0  # maximum time from one fail point to the next
+SECONDS = 10.0  # the longest time from one fail point to the next
 
 
 class ProcessDied(BaseException):
@@ -19,10 +19,10 @@ class ProcessDied(BaseException):
 
 
 class Sleeper:
-    """A process that sleeps at each of its fail points, until the test lets it go on.
+    """A process that sleeps at each of its fail points until the test lets it continue.
 
-    `at` is the fail point at which it sleeps, "start" before its first step, and "" once it has ended. `error`
-    is the exception that ended it.
+    `at` is the fail point at which it sleeps, "start" before its first step, or "" after its end. `error` is
+    the exception that ended it.
     """
 
     by_thread: dict[int, "Sleeper"] = {}
@@ -36,7 +36,7 @@ class Sleeper:
     error: BaseException | None
 
     def go_on(self) -> str:
-        """Let the process run to its next fail point, and return the point, or "" if the process has ended."""
+        """Let the process run to its next fail point. Return this point, or "" if the process has ended."""
         if self._thread.ident is None:
             self._thread.start()
         else:
@@ -47,19 +47,22 @@ class Sleeper:
         return self.at
 
     def go_on_to(self, point: str) -> None:
-        """Let the process run until it sleeps at this point ("": until it ends). It must get there."""
+        """Let the process run until it sleeps at this point or, if the point is "", until it ends.
+
+        Fail if it does not get there.
+        """
         while self.at != point:
             assert self.go_on() or not point, f"the process ended before {point}: {self.error!r}"
 
     def die(self) -> None:
-        """End the process where it sleeps."""
+        """End the process at the point where it sleeps."""
         self.is_dying = True
         if self.at == "start":
             self.at = ""
         self.go_on_to("")
 
     def sleep_at(self, point: str) -> None:
-        """Sleep at a fail point. The process's own thread calls this."""
+        """Sleep at a fail point. This method is called in the process's own thread."""
         if point not in self._points or self.is_dying:
             return
         self.at = point
@@ -82,7 +85,7 @@ class Sleeper:
 
 
 class Clock:
-    """The monotonic clock of deadlines. It passes only if a test sets it forward."""
+    """The monotonic clock with which deadlines are measured. It advances only when a test changes it."""
 
     def __init__(self) -> None:
         self.seconds = time.monotonic()
@@ -93,7 +96,7 @@ class Clock:
 
 @contextmanager
 def asleep_at_fail_points() -> Iterator[Clock]:
-    """Let Sleepers sleep at the fail points that they name, and return the clock of deadlines."""
+    """In the block, let Sleepers sleep at the fail points that they name. Yield the clock of the deadlines."""
 
     def reach(point: str, *_: object) -> None:
         if sleeper := Sleeper.by_thread.get(threading.get_ident()):
