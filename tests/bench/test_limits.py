@@ -1,4 +1,4 @@
-"""The benchmarks start: the settings accept the limits with which they run."""
+"""The benchmarks can start, because the settings accept the limits with which they run."""
 
 import pytest
 

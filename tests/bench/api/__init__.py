@@ -1,4 +1,4 @@
-"""The benchmark `make bench`: the CPU time of the API's requests, compared with their budgets (docs/scale.md).
+"""The benchmark `make bench`: the CPU time of API requests, compared with their budgets (docs/scale.md).
 
-This is a program and not a test: it takes minutes. Run nothing else at the same time.
+This is a program and not a test, because it takes minutes. Do not run other programs at the same time.
 """

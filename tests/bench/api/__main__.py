@@ -31,7 +31,7 @@ SECTIONS = (
     "size",
     "portal",
 )
-# Only these variables of the caller's environment are kept. Others could change the figures.
+# Of the caller's environment variables, only these are kept, because others could change the figures.
 SHELLS = {
     "PATH",
     "HOME",
@@ -49,7 +49,7 @@ def main() -> int:
     if unknown := set(asked) - set(SECTIONS):
         parser.error(f"unknown section {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     scale = float(os.environ.get("SCALE", "1"))
-    # On SIGTERM, leave the `with` block, which stops the engines and deletes a temporary folder.
+    # On SIGTERM, leave the `with` block, so that the engines are stopped and a temporary folder is deleted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with _folder() as folder, _running(folder):
         import django
@@ -63,7 +63,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Yield the folder that FOLDER names, or a temporary one."""
+    """Yield the folder that FOLDER names or, if it is not set, a temporary folder."""
     if kept := os.environ.get("FOLDER"):
         yield Path(kept)
     else:
@@ -73,7 +73,7 @@ def _folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _running(folder: Path) -> Iterator[None]:
-    """Run PostgreSQL and Valkey with durable writes, and set this process's environment for them."""
+    """Run PostgreSQL and Valkey with durable writes. Set this process's environment for them."""
     kept = {name: text for name, text in os.environ.items() if name in SHELLS}
     variables = environment.variables_of_run(kept | FREE_OF_LIMITS, folder)
     with engines.running(folder) as own, psycopg.connect(own.database_url, autocommit=True) as connection:
@@ -81,7 +81,7 @@ def _running(folder: Path) -> Iterator[None]:
         connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")
         # The sections `order` and `size` read the costs of statements.
         connection.execute("ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
-        # Fewer checkpoints while the database is filled.
+        # With a larger limit, there are fewer checkpoints while the database is filled.
         connection.execute("ALTER SYSTEM SET max_wal_size = '4GB'")
     with engines.running(folder) as own:
         os.environ.update(variables, DATABASE_URL=own.database_url, REDIS_URL=own.redis_url)

@@ -1,4 +1,4 @@
-"""Calls the whole application in this process, as a web server would, on behalf of simulated callers."""
+"""Calls the whole application in this process, as a web server would. The callers are simulated."""
 
 import io
 import json
@@ -43,7 +43,7 @@ _ENVIRON = {
 
 
 class Meter:
-    """Counts the CPU seconds of the application, without those of the simulated browser or backend."""
+    """Counts the CPU seconds that the application uses. The simulated browser and backend are not counted."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -77,7 +77,10 @@ class Call(NamedTuple):
     content_type: str = "application/json"
 
     def send(self, handler: Application = application) -> Answer:
-        """Make the call. Raises RuntimeError for an unexpected status, because a refused call costs less."""
+        """Make the call.
+
+        Raise RuntimeError if the status is unexpected, because a refused call costs less.
+        """
         path, _, query = self.path.partition("?")
         environ = {
             **_ENVIRON,
@@ -112,7 +115,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Backend:
-    """A merchant's backend with its key and a token."""
+    """A merchant's backend, with its API key and an access token."""
 
     merchant: Merchant
     credentials: bytes
@@ -147,18 +150,18 @@ class Backend:
         return Call("POST", f"{API}/{path}", status, json.dumps(body).encode(), self.token)
 
     def create(self) -> Call:
-        """Return a call that creates an order of five items."""
+        """Return a call that creates an order with five items."""
         return self.post("checkouts", order(), status=201)
 
 
 def order() -> dict[str, Any]:
-    """Return the body of a request that creates an order of five items for £450.00 in total."""
+    """Return the body of a request that creates an order with five items for a total of £450.00."""
     lines = [factories.item(item_ref=f"ticket-{n}", custom_data={"event_id": "E-71"}) for n in range(5)]
     return factories.order(items=lines, total_amount=5 * 9000)
 
 
 def use(name: str) -> None:
-    """Make this process use the database of this name from now on. Create the database if it is missing."""
+    """From now on, let this process use the database with this name. Create the database if it is missing."""
     wrapper: Any = connections["default"]
     is_new = name not in _made
     if is_new:
@@ -171,8 +174,8 @@ def use(name: str) -> None:
     wrapper.settings_dict["NAME"] = name
     ContentType.objects.clear_cache()
     operator_stops.reread_stops()
-    # Within one request, the restore guard refuses a connection to a second database. This signal starts a
-    # new request for the guard.
+    # The restore guard refuses a connection to a second database within one request. After this signal, the
+    # guard assumes a new request.
     request_started.send(use)
     if is_new:
         call_command("migrate", verbosity=0)
@@ -182,7 +185,7 @@ _made: list[str] = []
 
 
 def log_to(path: Path) -> None:
-    """Write every log line as in production, but to a file, so that the bench's output stays readable."""
+    """Write all log lines of production, but to a file, so that the output of the bench stays readable."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setStream(path.open("a"))

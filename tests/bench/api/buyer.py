@@ -1,4 +1,4 @@
-"""A buyer's browser on the hosted page, in this process: cookies, forms with hidden tokens, redirects."""
+"""A buyer's browser on the hosted page, in this process. It handles cookies, hidden form tokens and redirects."""
 
 import re
 from http.cookies import SimpleCookie
@@ -13,7 +13,7 @@ _CODE = re.compile(rb"<code>(\d{6})</code>")
 
 
 class Buyer:
-    """A buyer who pays a whole order with one card. Each step is one request."""
+    """A buyer who pays a whole order with one card. Each step makes one request."""
 
     def __init__(self, checkout_uuid: str | UUID, phone: str) -> None:
         self._id, self._phone = str(checkout_uuid), phone
@@ -22,7 +22,7 @@ class Buyer:
         self._next = self._bank = self._code = ""
 
     def page(self) -> None:
-        """Open the order's current page, which depends on the order's state."""
+        """Open the page that the order shows in its current state."""
         answer = self._get(f"/pay?id={self._id}")
         if found := _CODE.search(answer.body):
             self._code = found[1].decode()
@@ -40,7 +40,7 @@ class Buyer:
         self._post("split", split="all")
 
     def card(self) -> None:
-        """Get the redirect to the bank's page."""
+        """Request the card page, which redirects to the bank."""
         self._get(f"/pay/card?id={self._id}", status=302)
 
     def bank_page(self) -> None:
@@ -52,7 +52,7 @@ class Buyer:
         self._send(self._bank, fields)
 
     def paid(self) -> None:
-        """Follow the bank's redirect back to the hosted page, which authorizes the order."""
+        """Follow the bank's redirect back to the hosted page. This authorizes the order."""
         self._get(self._next, status=303)
 
     def _get(self, path: str, status: int = 200) -> Answer:

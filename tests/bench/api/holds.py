@@ -1,4 +1,4 @@
-"""Makes many open holds. They also have rows in the bank's books, so that the bank can void them."""
+"""Creates many open holds. They also get rows in the bank's books, so that the bank can void them."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,7 +17,7 @@ from webhooks.models import Event, EventType
 FAR = timedelta(hours=1)
 AMOUNT = 9000
 CHUNK = 2000
-ORDER = "A-20417"  # the merchant's id of each order
+ORDER = "A-20417"  # the merchant's id for each order
 
 _HOLD = """
 UPDATE checkout_checkout c
@@ -35,7 +35,7 @@ FROM (VALUES (%s::timestamptz, %s::float, %s::int)) AS given (start, within, cou
     ) n
 WHERE c.id = n.id
 """
-# The lag of an order that is still held is the time from its deadline until now.
+# If an order is still held, its lag is the time from its deadline until now.
 LAGS = """
 SELECT percentile_cont(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY lag), count(*) FILTER (WHERE is_voided)
 FROM (
@@ -49,7 +49,7 @@ FROM (
 
 
 def make(merchant: Merchant, count: int) -> None:
-    """Hold a card for `count` orders of the merchant, for an hour."""
+    """Hold a card for an hour, for each of `count` orders of the merchant."""
     now = clock.now()
     for start in range(0, count, CHUNK):
         _make(merchant, min(CHUNK, count - start), now)
@@ -59,7 +59,7 @@ def make(merchant: Merchant, count: int) -> None:
 
 
 def spread(merchant: Merchant, count: int, *, start: datetime, within: float) -> None:
-    """Spread the deadlines of the holds evenly over `within` seconds, beginning at `start`."""
+    """Spread the deadlines of the holds evenly over `within` seconds, starting at `start`."""
     with connection.cursor() as cursor:
         cursor.execute(SPREAD, [start, within, count, merchant.pk, ORDER])
 

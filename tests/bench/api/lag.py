@@ -1,9 +1,10 @@
 """Measures how late holds are voided, with a worker and a beat as in `make run`.
 
-10,000 holds lapse within twenty seconds. The lag is the time from a hold's deadline to the real void.
-A checkout's `voided_at` and its history entry do not record the real time: both record the deadline. The
-bench therefore reads when the transaction that wrote the history entry was committed, from the
-pg_xact_commit_timestamp of the row's xmin. The merchant has no webhook subscription, so no webhooks are sent.
+10,000 holds lapse within twenty seconds. The lag is the time from a hold's deadline to the moment when it was
+really voided. A checkout's `voided_at` and its history entry do not record this moment, because both record
+the deadline. The bench therefore reads when the transaction that wrote the history entry was committed, with
+pg_xact_commit_timestamp and the row's xmin. The merchant has no webhook subscription, so no webhooks are
+sent.
 """
 
 import os
@@ -25,16 +26,16 @@ from tests.journeys import polling
 from tests.journeys.deployment import Deployment
 
 HOLDS = 10_000
-WITHIN = 20.0  # seconds within which all holds lapse
+WITHIN = 20.0  # all holds lapse within this many seconds
 AHEAD = 5.0  # seconds from the change of the deadlines to the first deadline
-PATIENCE = 240.0  # seconds that the bench waits after the last deadline
+PATIENCE = 240.0  # after the last deadline, the bench waits at most this many seconds
 PARTS = ("worker", "beat")
 P99, LONGEST = 0.25, 0.5  # seconds
 LOOK = 2.0  # seconds between two checks
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print p50, p99 and the longest lag."""
+    """Print the p50, the p99 and the longest lag."""
     app.log_to(folder / "lag.log")
     app.use("lag")
     merchant = Merchant.objects.create(name="Lag")
@@ -60,7 +61,7 @@ def _deployment(folder: Path) -> Deployment:
 
 
 def _start(deployment: Deployment, folder: Path) -> None:
-    """Delete the tasks of earlier sections, start worker and beat, and wait until the worker is ready."""
+    """Delete the tasks of earlier sections. Start worker and beat, and wait until the worker is ready."""
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
         broker.flushall()
     for part in PARTS:
@@ -71,7 +72,7 @@ def _start(deployment: Deployment, folder: Path) -> None:
 
 
 def _let_end(merchant: Merchant, count: int) -> None:
-    """Set the deadlines, and wait until no order is held any more, or until PATIENCE is over."""
+    """Set the deadlines. Then wait until no order is held any more, or until PATIENCE is over."""
     first = clock.now() + timedelta(seconds=AHEAD)
     holds.spread(merchant, count, start=first, within=WITHIN)
     if clock.now() >= first:

@@ -13,15 +13,15 @@ from tests.bench.api import report, sale
 from tests.bench.sale import stage
 from tests.bench.sale.holding import Holding, Lags
 
-HOLDS, ENDING = 2_000, 20.0  # ENDING: seconds within which all holds lapse
-BUYERS, WITHIN = 200, 60.0  # WITHIN: seconds; a third as many buyers as in `sale`
+HOLDS, ENDING = 2_000, 20.0  # all holds lapse within ENDING seconds
+BUYERS, WITHIN = 200, 60.0  # WITHIN is in seconds; `sale` has three times as many buyers
 P99 = 0.5  # seconds
-PATIENCE = 600.0  # seconds that the bench waits for the bank's releases
+PATIENCE = 600.0  # the bench waits at most this many seconds for the bank's releases
 LOOK = 2.0  # seconds between two checks
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print how late the holds were voided, and the figures of the buyers during that time."""
+    """Print how late the holds were voided, and the buyers' figures in this time."""
     place = folder / "lapse"
     place.mkdir()
     count, within = max(20, round(BUYERS * scale)), WITHIN * scale
@@ -29,7 +29,7 @@ def run(folder: Path, scale: float) -> None:
         sale.arrived(running, sale.WARM, 4.0, first=sale.LAST)
         report.progress("making holds")
         holding = Holding(running, max(100, round(HOLDS * scale)))
-        # The first hold lapses when the first buyers have reached the bank's page.
+        # When the first hold lapses, the first buyers have reached the bank's page.
         holding.spread(ahead=within / 3, within=ENDING * scale)
         figures = sale.measured(running, place, count, within, first=0)
         _tell(holding, holding.lags())

@@ -1,4 +1,4 @@
-"""Writes a delivery log: delivered events with one attempt each."""
+"""Writes a delivery log. Each event in it was delivered at the first attempt."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ PAYLOAD = {
 
 
 def write(merchant: Merchant, *, events: int, now: datetime) -> None:
-    """Subscribe the merchant to all events, and write the log of their deliveries."""
+    """Subscribe the merchant to all events. Write the log of their deliveries."""
     Subscription.objects.create(merchant=merchant, url="https://shop.example/hook", event_types=["*"])
     for _ in range(events):
         outbox.emit(merchant, EventType.VOIDED, PAYLOAD, at=now)

@@ -1,7 +1,7 @@
 """Measures the median time of an API read while 16 people log in.
 
-The time is wall time in this process. It is measured with our hasher, which limits parallel hashes, and with
-Django's hasher. The reference is a read without logins in the same run.
+The time is wall time in this process. It is measured twice: with our password hasher, which limits parallel
+hashes, and with Django's hasher. Both are compared with a read without logins in the same run.
 """
 
 import re
@@ -24,8 +24,8 @@ from tests.bench.api.app import Backend, Call
 PEOPLE = 16
 PASSWORD = "a bill on the table"
 SECONDS = 10.0
-# Maximum ratio to the reference. A hash occupies one of two cores, and this process also serves the login
-# pages.
+# The time with logins must be at most this many times as long. A hash occupies one of two cores, and this
+# process also serves the login pages.
 BUDGET = 5.0
 PAUSE = 0.01  # seconds between two reads
 FORM = "application/x-www-form-urlencoded"
@@ -33,7 +33,7 @@ DJANGOS_OWN = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the medians of a read, and the number of logins during each measurement."""
+    """Print the median times of a read, and the number of logins in each measurement."""
     app.log_to(folder / "logins.log")
     app.use("logins")
     backend = Backend.of_new_merchant("Logins")
@@ -81,7 +81,7 @@ def _median(read: Call, seconds: float) -> float:
 
 @contextmanager
 def _logging_in() -> Iterator[list[int]]:
-    """Make each person log in repeatedly until the block ends; yield a list that grows with each login."""
+    """For the duration of the block, let each person log in repeatedly. Yield a list that grows with each login."""
     logins, stop = list[int](), threading.Event()
     threads = [threading.Thread(target=_log_in, args=(number, logins, stop)) for number in range(PEOPLE)]
     for thread in threads:
@@ -111,7 +111,7 @@ def _log_in(number: int, logins: list[int], stop: threading.Event) -> None:
 
 
 def _login(number: int) -> Call:
-    """Open the login page, and return the call that submits the person's password."""
+    """Open the login page. Return the call that submits the person's password."""
     page = Call("GET", "/accounts/login/", content_type=FORM).send()
     cookie = next(text.split(";")[0] for name, text in page.headers if name == "Set-Cookie")
     token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.body.decode())[0]

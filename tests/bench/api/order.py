@@ -1,15 +1,15 @@
 """The costs of an order, from its creation to the confirmed page: commits, WAL and CPU, by statement.
 
-All buyers take a step before the first buyer takes the next. PostgreSQL's statistics of statements and of
-its write-ahead log (WAL) are read after each step, so that they cover only that step. The bank and the pumps
-also run in this process, on one thread, and their CPU time counts. The buyer's browser and the merchant's
-backend run here too, but their CPU time does not count. The delivery of `checkout.authorized` is claimed and
-recorded, but not sent, because the merchant's machine would do that work.
+All buyers take a step before any of them takes the next step. After each step, the bench reads PostgreSQL's
+statistics of statements and of the write-ahead log (WAL), so that they cover only this step. The bank and the
+pumps also run in this process, on one thread, and their CPU time counts. The buyer's browser and the
+merchant's backend run here too, but their CPU time does not count. The delivery of `checkout.authorized` is
+claimed and recorded, but not sent, because the merchant's machine would do that work.
 
-On shared cores, the speed can change by a third within a second. Each step is therefore measured in three
-rounds of buyers, and the median CPU time is printed. Next to it is the CPU time of the bare view (see
-reference.py), measured just before and after the step. Commits and WAL bytes are the mean of all rounds,
-because an index page is split only once in three hundred orders.
+If the cores are shared with other programs, their speed can change by a third within a second. Each step is
+therefore measured in three rounds of buyers, and the median CPU time is printed. Next to it is the CPU time
+of the bare view (see reference.py), which is measured just before and just after the step. Commits and WAL
+bytes are the mean of all rounds, because an index page is split only once in three hundred orders.
 """
 
 import os
@@ -32,10 +32,10 @@ from tests.bench.api.statements import SAVEPOINTS
 from webhooks import delivery
 
 BUYERS = 100  # in a round
-# Area codes of the buyers' phone numbers: one for the warm-up, and one for each round.
+# The area codes of the buyers' phone numbers: one for the warm-up, and one for each round.
 WARM_UP, ROUNDS = 40, (41, 42, 43)
-REFERENCES = 50  # calls of the bare view before a step, and after it
-DETAILS = 6  # statements of a step that are printed, the most expensive first
+REFERENCES = 50  # the bare view is called this many times before a step, and again after it
+DETAILS = 6  # for each step, this many of the most expensive statements are printed
 COMMITS, WAL_KILOBYTES, POSTGRES_MS, APPLICATION_MS = 20, 26.0, 20.0, 42.0
 OF = ("api", "page", "pump")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -48,7 +48,7 @@ _LOG = """
 SELECT coalesce(sum(record_size), 0)::float, coalesce(sum(count) FILTER (WHERE kind = 'Transaction/COMMIT'), 0)::int
 FROM (SELECT "resource_manager/record_type" AS kind, count, record_size FROM pg_get_wal_stats(%s, %s, true)) records
 """
-# A WAL record that refers to several pages is counted for the first page. Full-page images are not counted.
+# If a WAL record refers to several pages, it is counted for the first page. Full-page images are not counted.
 _RELATIONS = """
 WITH blocks AS MATERIALIZED (SELECT * FROM pg_get_wal_block_info(%s, %s, false)),
     images AS (SELECT start_lsn, coalesce(sum(block_fpi_length), 0) AS size FROM blocks GROUP BY start_lsn)
@@ -59,7 +59,7 @@ WHERE b.block_id = 0 GROUP BY 1 ORDER BY 2 DESC
 
 
 class Step(NamedTuple):
-    """A step of all buyers: whose CPU it uses (api, page or pump), and what each buyer does."""
+    """A step that all buyers take: whose CPU time it uses (api, page or pump), and what each buyer does."""
 
     name: str
     part: str
@@ -67,7 +67,7 @@ class Step(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """The costs of a step, per order."""
+    """The costs of a step for one order."""
 
     step: Step
     commits: float
@@ -79,7 +79,7 @@ class Cost(NamedTuple):
 
 
 class Orders:
-    """The orders of one round: its buyers, and the merchant's backend."""
+    """The orders in one round: the buyers, and the merchant's backend."""
 
     def __init__(self, backend: Backend, area: int) -> None:
         self._backend, self._area = backend, area
@@ -133,7 +133,7 @@ class Orders:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print each step's costs per order and most expensive statements, then the totals and their budgets."""
+    """Print the costs per order and the most expensive statements of each step, and the totals with their budgets."""
     app.log_to(folder / "order.log")
     app.use("order")
     count = max(10, round(BUYERS * scale))
@@ -145,7 +145,7 @@ def run(folder: Path, scale: float) -> None:
         for step in Orders(backend, area=WARM_UP).steps():
             for number in range(count):
                 step.run(number)
-        own.execute("ALTER SYSTEM SET autovacuum = off")  # autovacuum's writes belong to no order
+        own.execute("ALTER SYSTEM SET autovacuum = off")  # the writes of autovacuum do not belong to an order
         own.execute("SELECT pg_reload_conf()")
         own.execute("CHECKPOINT")
         began = _place(own)
@@ -164,7 +164,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def _of_rounds(costs: Sequence[Cost]) -> Cost:
-    """Return the cost of the round with the median CPU time, with the mean commits and WAL of all rounds."""
+    """Return the cost in the round with the median CPU time, but with the mean commits and WAL of all rounds."""
     commits, wal = (
         sum(each) / len(costs) for each in zip(*((cost.commits, cost.wal) for cost in costs), strict=True)
     )
@@ -172,7 +172,7 @@ def _of_rounds(costs: Sequence[Cost]) -> Cost:
 
 
 class _Bare:
-    """The bare view. Its CPU time shows how fast the machine is at the moment."""
+    """The bare view. Its CPU time shows how fast the machine currently is."""
 
     def __init__(self, backend: Backend) -> None:
         self._handler, self._call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
@@ -210,7 +210,7 @@ def _cost(postgres_connection: psycopg.Connection[Any], step: Step, count: int, 
 
 
 def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[float, int]:
-    """Return the bytes and the number of commits in the WAL between two positions."""
+    """Return the number of bytes and of commits in the WAL between two positions."""
     if began == ended:
         return 0.0, 0
     size, commits = own.execute(_LOG, [began, ended]).fetchone() or (0.0, 0)
@@ -218,15 +218,18 @@ def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[
 
 
 def _place(own: psycopg.Connection[Any]) -> str:
-    """Flush the WAL, and return its end. Reading cannot begin at a position inside a record."""
-    # The last argument flushes the WAL. The message itself is not part of a transaction.
+    """Flush the WAL and return the position of its end.
+
+    The position must not be inside a record, because no reading can begin there.
+    """
+    # The last argument flushes the WAL. The message does not belong to a transaction.
     own.execute("SELECT pg_logical_emit_message(false, '', '', true)")
     (place,) = own.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("",)
     return str(place)
 
 
 def _postgres_seconds(own: psycopg.Connection[Any]) -> float:
-    """Return the CPU seconds of all processes of PostgreSQL, including those that have ended."""
+    """Return the CPU seconds that all PostgreSQL processes have used, including those that have ended."""
     (folder,) = own.execute("SHOW data_directory").fetchone() or ("",)
     first = Path(folder, "postmaster.pid").read_text().split()[0]
     children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
@@ -239,9 +242,9 @@ def _seconds(pid: str, *, own: bool, ended: bool) -> float:
 
 
 def _by_order(rows: Sequence[Any], count: int) -> Sequence[Any]:
-    """Return the costs per order of each statement of a step.
+    """For each statement of a step, return its costs per order.
 
-    Leaves out savepoints, BEGIN, COMMIT, and the statements of the measurement, which run only a few times.
+    Leave out savepoints, BEGIN, COMMIT, and the statements of the measurement, which run only a few times.
     """
     are_ours = (row for row in rows if row.calls >= count / 2)
     counted = [row for row in are_ours if not row.query.startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]

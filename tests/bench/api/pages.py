@@ -25,14 +25,14 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.requests import Request
 
 BUDGET, MEAN = 8.0, 5.0
-# Every visible page sends this request every 1.5 seconds, so its budget is lower.
+# Every visible page sends this request every 1.5 seconds, so the budget for it is lower.
 BUDGETS = {"page: bill, nothing new": 3.0}
 JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
 CAUSE = Cause("bench")
 
 
 def run(folder: Path, scale: float) -> None:
-    """Measure the pages that most people see, and print the table."""
+    """Measure the pages that people see most often, and print the table."""
     app.log_to(folder / "pages.log")
     app.use("pages")
     backend = Backend.of_new_merchant("Acme")
@@ -49,7 +49,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def calls(backend: Backend) -> dict[str, Call]:
-    """Return a call for each page, with an order in the state of that page."""
+    """Return a call for each page. The order in this call is in the state that the page shows."""
     lead = Customer.objects.create(phone=_phone(), name="Lea")
     asked, held, captured = (_checkout(backend, lead, step) for step in ("split", "held", "captured"))
     coded = _order(backend)
@@ -72,7 +72,7 @@ def _order(backend: Backend) -> Checkout:
 
 
 def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
-    """Return an order at `step`: "split", "held" or "captured". Held and captured orders have three mates."""
+    """Return an order at `step`: "split", "held" or "captured". If it is held or captured, it has three mates."""
     made = _order(backend)
     mate_shares.make_lead(made.pk, lead)
     if step != "split":
@@ -86,7 +86,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 
 def _unchanged(checkout: Checkout) -> str:
-    """Return the URL that an open bill page polls when it already shows the current state."""
+    """Return the URL that an open bill page polls while it already shows the current state."""
     seen = bill.bill_digest(checkout, current_checkouts.shares_of(checkout), clock.now(), disputed="")
     return f"/pay/bill?id={checkout.pk}&seen={seen}&no="
 

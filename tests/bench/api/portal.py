@@ -1,4 +1,4 @@
-"""Measures the portal on a full database: the time on the server and the statements of each page.
+"""Measures the portal on a full database: for each page, the time on the server and the statements.
 
 The reference is the same page on a database that is nearly empty. The whole application runs in this process,
 and the merchant's owner is signed in. The databases are those of the section `size`.
@@ -24,14 +24,14 @@ from tests.bench.api.sides import Calls, Side
 
 HOME_MS, PAGE_MS, STATEMENTS = 100.0, 150.0, 20
 ROUNDS = 7
-BUDGET = 1.2  # maximum ratio of the time on the full database to the time on the empty one
-# No order has such an amount, so the query reads all orders. An index of amounts would prevent this. But such
-# searches are rare, and the index would add a cost to every order.
+BUDGET = 1.2  # the time on the full database, divided by that on the nearly empty one, is at most this
+# No order has such an amount, so the query reads all orders. An index on amounts could prevent this, but it
+# would add a cost to every order, and such searches are rare.
 WALK = "/portal/checkouts?at_least=900000"
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the table of times, and the database blocks that each page touches."""
+    """Print the table of times, and how many database blocks each page touches."""
     app.log_to(folder / "portal.deliveries.log")
     full, empty = sides.both(folder, scale)
     tables = {side: _table(side) for side in (full, empty)}
@@ -75,7 +75,7 @@ def _table(side: Side) -> dict[str, Calls]:
 def _paths(side: Side) -> dict[str, str]:
     merchant = side.backend.merchant
     some = _half_way(Checkout.objects.filter(merchant=merchant, status="captured"))
-    # The newest calls, because calls of a year ago are deleted.
+    # The newest calls are used, because calls that are a year old have been deleted.
     calls = ApiCall.objects.filter(merchant=merchant, method="POST").order_by("-id")
     request_id = calls.values_list("request_id", flat=True)[10]
     older, today = _older(side.backend), f"{clock.now():%Y-%m-%d}"
@@ -104,12 +104,12 @@ def _paths(side: Side) -> dict[str, str]:
 
 
 def _half_way(rows: QuerySet[Checkout]) -> Checkout:
-    """Return a checkout that is about a year old. The checkouts cover two years."""
+    """Return a checkout that is about a year old, because the checkouts cover two years."""
     return rows.filter(created_at__lte=clock.now() - timedelta(days=365)).order_by("-created_at", "-id")[0]
 
 
 def _older(backend: Backend) -> str:
-    """Return the pagination cursor of a page in the middle of the list of checkouts."""
+    """Return the pagination cursor for a page in the middle of the list of checkouts."""
     middle = _half_way(Checkout.objects.filter(merchant=backend.merchant))
     return cursor.write_cursor(
         f"portal-checkouts-created_at:{backend.merchant.pk}", middle.created_at, middle.pk

@@ -1,4 +1,4 @@
-"""The output of the bench: progress, figures with their budgets, and at the end the missed budgets."""
+"""The output of the bench: its progress, the figures with their budgets, and at the end the missed budgets."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ _missed: list[str] = []
 
 
 def title(text: str) -> None:
-    """Print a section's title, the load of the machine and the Python build, which both affect the figures."""
+    """Print a section's title, the machine's load, and the Python build. Load and build affect the figures."""
     python = f"Python {sys.version.split()[0]} of {sys.base_prefix}"
     print(f"\n== {text} == (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {python})", flush=True)
 
@@ -26,7 +26,7 @@ def line(text: str) -> None:
 
 
 def judged(name: str, figure: float, budget: float | None) -> str:
-    """Return a figure with its budget and the verdict. A figure over its budget is recorded as missed."""
+    """Return the text of a figure with its budget and the verdict. If it exceeds the budget, record a missed budget."""
     if budget is None:
         return f"{figure:8.2f}"
     if figure > budget:
@@ -40,7 +40,7 @@ def miss(text: str) -> None:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns. The first is aligned to the left, the others to the right."""
+    """Print columns. The first column is aligned to the left, and all others to the right."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows):
         first, *rest = [(cell, width) for cell, width in zip(row, widths, strict=True)]
@@ -49,7 +49,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def conclude() -> int:
-    """Print the missed budgets; return the exit code."""
+    """Print the missed budgets. Return the exit code."""
     print("\n== verdict ==")
     for miss in _missed:
         line(f"MISSED  {miss}")

@@ -19,16 +19,16 @@ from tests.bench.api.reference import BareHandler
 from tests.bench.api.statements import ProviderShare
 
 ROUNDS, REPEATED = 41, 20
-# A batch of 5 calls of a request follows a batch of 12 calls of the bare view.
+# After each batch of 12 calls of the bare view, there is a batch of 5 calls of a request.
 BATCH, REFERENCES = 5, 12
-# Calls of a request whose statements are counted. The result is their median, because some calls also read
-# the operators' switches again.
+# For each request, the statements of this many calls are counted. The result is the median, because some
+# calls also read the operators' switches again.
 COUNTED = 9
 Calls = Sequence[Call]
 
 
 class Request(NamedTuple):
-    """A row of the table: a kind of request, its budgets, and a function that prepares a number of calls."""
+    """A row of the table: a kind of request, its budgets, and a function that prepares calls of this kind."""
 
     name: str
     cpu_budget: float
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
 
 class Merchant:
-    """A merchant that prepares the calls. The table's order matters, because a refund needs a capture."""
+    """A merchant that prepares the calls. The order of the table matters, because a refund needs a capture."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -59,7 +59,7 @@ class Merchant:
         )
 
     def _pay(self) -> str:
-        """Make an order and hold a card for it, as the hosted page does."""
+        """Create an order and hold a card for it, as the hosted page does."""
         cause = Cause("bench")
         made = creation.create(self._backend.merchant, Order(**app.order()), cause=cause)
         token = bank.tokenise(subject=made.pk, number="4242424242424242")
@@ -74,7 +74,7 @@ class Merchant:
         return [self._take(checkout_uuid) for checkout_uuid in self._held]
 
     def cancel(self, times: int) -> Calls:
-        """Hold a card for each of `times` orders, and return the calls that cancel them."""
+        """Hold a card for each of `times` orders. Return the calls that cancel these orders."""
         held = [self._pay() for _ in range(times)]
         return [self._backend.post(f"checkouts/{checkout_uuid}/cancel", {}) for checkout_uuid in held]
 
@@ -100,10 +100,10 @@ class Merchant:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the costs of requests relative to the bare view: median ratios, and the ratios of the minima.
+    """Print the costs of requests relative to the bare view: median ratios, and ratios of the minimum costs.
 
-    If other work uses the same cores, it slows the bare view more than the requests, so the median ratios are
-    too low. The printed load shows whether this is the case.
+    If other programs use the same cores, they slow the bare view more than the requests, so the median ratios
+    are too low. The printed load shows whether this is the case.
     """
     app.log_to(folder / "requests.log")
     app.use("requests")
@@ -113,7 +113,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def judge(backend: Backend, table: Sequence[Request], scale: float) -> dict[str, float]:
-    """Measure the requests against the bare view, print costs with their budgets, and return the ratios."""
+    """Compare the requests with the bare view. Print the costs with their budgets, and return the ratios."""
     with ProviderShare().watched() as share:
         counts = {request.name: _count(request.calls(COUNTED), share) for request in table}
         ratios, costs = _measure(backend, table, max(3, round(ROUNDS * scale)), share)
@@ -134,7 +134,7 @@ def _milliseconds(costs: Sequence[float]) -> str:
 
 
 def _count(calls: Calls, share: ProviderShare) -> int:
-    """Return the median number of statements of a call."""
+    """Return the median number of statements that a call sends."""
     counts = []
     for call in calls:
         with statements.recorded(share) as sent:
@@ -146,7 +146,7 @@ def _count(calls: Calls, share: ProviderShare) -> int:
 def _measure(
     backend: Backend, table: Sequence[Request], rounds: int, share: ProviderShare
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Return two maps by request: its cost relative to the bare view and its CPU seconds, of each round."""
+    """For each request, return its costs relative to the bare view, and its CPU seconds, of each round."""
     bare, bare_call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
     ratios, costs = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for number in range(rounds + 1):
@@ -163,9 +163,9 @@ def _measure(
 
 
 def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU seconds of one call (without the provider's) and of one reference call.
+    """Return the CPU seconds of one call (without those of the provider) and of one reference call.
 
-    Batches of both calls alternate, so that a slow moment of the machine affects both. The first call of each
+    Batches of both calls alternate, so that a slow moment of the machine affects both. The first call in each
     batch is not measured, because the processor's caches still contain data of the previous batch.
     """
     bare = used = 0.0
@@ -181,7 +181,7 @@ def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) 
 
 
 def _cpu(calls: Sequence[Callable[[], object]]) -> float:
-    """Make the calls; return the CPU seconds that the whole process, with all its threads, has used."""
+    """Make the calls. Return the CPU seconds that the whole process has used for them, in all its threads."""
     began = time.process_time()
     for call in calls:
         call()

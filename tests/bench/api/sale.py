@@ -1,4 +1,4 @@
-"""Measures a sale: 600 buyers within a minute, each from the first page to the confirmed page.
+"""Measures a sale: 600 buyers within a minute. Each starts at the first page and ends at the confirmed page.
 
 All parts are real and share the cores with the buyers: the proxy with TLS, two web processes, two workers,
 PostgreSQL and Valkey. The bank is called over HTTP, is slow, and loses answers. The shop captures each order
@@ -24,28 +24,28 @@ from tests.bench.sale.buyers import Bought
 from tests.bench.sale.stage import Stage
 
 BUYERS, WITHIN = 600, 60.0
-# Twelve buyers, numbered from 5000, warm up the service. They are not measured.
+# Twelve buyers warm up the service and are not measured. Their numbers start at 5000.
 WARM, LAST = 12, 5000
-# The rates to try, in buyers a second, and how many seconds each lasts.
+# The rates that are tried, in buyers per second, and the number of seconds for each rate.
 RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0
 Figure = tuple[str, float, float]  # name, value, budget
 # Budgets in seconds: for a page, for the time from the hold to the shop's webhook, and for a capture. The
-# time that the bank takes for an authorization or a capture is not counted.
+# bank's time for an authorization or a capture is left out.
 PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3
-# Maximum seconds from a capture request to its response, even if the bank is slow.
+# Even if the bank is slow, a capture request must be answered within this many seconds.
 ANSWERED_WITHIN = 8.0
-# Requests for the bank's pages. Their times do not count as times of our pages.
+# Requests for the bank's pages. They do not count as requests for our pages.
 OF_THE_BANK = {"bank", "bank POST"}
 OF_THE_API = {"create"}
-# A name='value' pair of a log line.
+# A pair name='value' in a log line.
 _FACT = re.compile(r"(\w+)='?([^' ]*)'?")
-# The words of a logged value. The last word is the value: `capture` in `Kind.CAPTURE`.
+# The words in a logged value. The last word is the value itself: `capture` in `Kind.CAPTURE`.
 _WORD = re.compile(r"[a-z_]+")
 _STATUSES = "SELECT status, count(*)::int FROM checkout_checkout GROUP BY status"
 
 
 def run(folder: Path, scale: float) -> None:
-    """Run the sale, print its figures with their budgets, and find the highest rate that meets all budgets."""
+    """Run the sale and print its figures with their budgets. Find the highest rate that meets all budgets."""
     place = folder / "sale"
     place.mkdir()
     count, within = max(20, round(BUYERS * scale)), WITHIN * scale
@@ -69,7 +69,7 @@ def judge(subject: str, figures: Sequence[Figure]) -> None:
 
 
 def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: int) -> str:
-    """Increase the rate of buyers until a budget is missed; describe that rate and the missed budgets."""
+    """Increase the rate of buyers until a budget is missed. Describe this rate and the missed budgets."""
     for rate in rates:
         count = round(rate * RATE_SECONDS)
         figures = measured(running, place, count, RATE_SECONDS, first)
@@ -82,7 +82,7 @@ def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: i
 
 
 def measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:
-    """Run the sale with `count` buyers; print each part's share of the CPU, and return the figures."""
+    """Run the sale with `count` buyers. Print each part's share of the CPU, and return the figures."""
     report.progress(f"{count} buyers within {within:.0f} s")
     began, before = time.monotonic(), cores.used()
     bought = arrived(running, count, within, first)
@@ -100,19 +100,19 @@ def _are_kept(figures: Sequence[Figure]) -> bool:
 
 
 def arrived(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
-    """Run the sale with `count` buyers, numbered from `first`; return the buyers' results."""
+    """Run the sale with `count` buyers, whose numbers start at `first`. Return the buyers' results."""
     return asyncio.run(buyers.arrive(running.sale(first), count, within))
 
 
 def _shop_records(running: Stage) -> dict[str, dict[str, Any]]:
-    """Return the shop's record of each order."""
+    """Map each order to the shop's record of it."""
     trust = ssl.create_default_context(cafile=running.certificate)
     with urllib.request.urlopen(f"{running.shop_url}/seen", context=trust) as answer:
         return {row["checkout"]: row for row in json.loads(answer.read())}
 
 
 def _errors(place: Path) -> list[str]:
-    """Return the first 20 errors in the logs of the service's processes, each cut to 4,000 characters."""
+    """Return the first 20 errors in the logs of the service's processes. Each is cut to 4,000 characters."""
     lines = [
         f"{log.stem}: {line[:4000]}"
         for log in sorted(place.glob("*.log"))
@@ -123,7 +123,7 @@ def _errors(place: Path) -> list[str]:
 
 
 def _calls(place: Path) -> dict[tuple[str, str], tuple[str, float]]:
-    """Map (kind, order) to the verdict of the first bank call of that kind, and the seconds that it took."""
+    """Map each kind of call and order to the verdict of the first such bank call, and its duration in seconds."""
     found: dict[tuple[str, str], tuple[str, float]] = {}
     for line in (place / "web.log").read_text(errors="replace").splitlines():
         if "event='provider'" in line and "asked='call'" in line:
@@ -167,7 +167,7 @@ def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[
 def _steps(
     bought: Sequence[Bought], calls: dict[tuple[str, str], tuple[str, float]]
 ) -> dict[str, list[float]]:
-    """Return the seconds of all requests, by step. The bank's time for the authorization is subtracted."""
+    """For each step, return the durations of all requests in seconds, without the bank's time for an authorization."""
     steps: dict[str, list[float]] = defaultdict(list)
     for one in bought:
         for step, seconds in one.requests:
@@ -190,13 +190,13 @@ def _row(step: str, times: list[float]) -> tuple[str, ...]:
 
 
 def _of(times: Iterable[float], part: int) -> float:
-    """Return the percentile `part` (1 to 99) of the times."""
+    """Return a percentile of the times. `part` is a number from 1 to 99."""
     known = sorted(times)
     return statistics.quantiles(known, n=100, method="inclusive")[part - 1] if len(known) > 1 else sum(known)
 
 
 def _megabytes(running: Stage) -> float:
-    """Return the resident memory of web and workers, including child processes."""
+    """Return the resident memory of web and workers in megabytes, including child processes."""
     found = 0
     for name in ("web", "worker", "second worker"):
         group = running.world.group(name)

@@ -1,7 +1,7 @@
 """Two databases in one PostgreSQL, one full and one nearly empty, and the costs of a request in each.
 
-The same code fills both. This process uses them in turn, round by round, so that the load of the machine
-affects both equally. The first calls on a new connection are not measured.
+Both are filled by the same code. This process switches between them after each round, so that the load of the
+machine affects both equally. The first calls on a new connection are not measured.
 """
 
 import os
@@ -25,15 +25,17 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.statements import SAVEPOINTS
 from tests.bench.seed_load import loading
 
-# Checkouts of the full and of the nearly empty database, which has enough to fill a page of each list.
+# The number of checkouts in the full and in the nearly empty database. The second has enough of them to fill
+# a page of each list.
 FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6
-# Both databases have this many checkouts in the last two months, so that their charts have equally many bars.
+# In both databases, the last two months have this many checkouts, so that the charts have equally many bars.
 DRAWN, DRAWN_OF = 6000, timedelta(days=60)
-LATELY = 20_000  # checkouts of the last hour in the full database
-# Calls of a request in a round: 12 that are not measured, then 8 that are. The driver prepares a statement at
-# its fifth use, and PostgreSQL makes a new plan for each of the next five uses.
+LATELY = 20_000  # checkouts in the last hour of the full database
+# In each round, 12 calls of a request are not measured, and then 8 calls are. The reason: the driver prepares
+# a statement when it is used for the fifth time, and PostgreSQL makes a new plan for each of the next five
+# uses.
 WARMING, REPEATED = 12, 8
-# A statement is printed if the full database multiplies the blocks that it touches by more than this.
+# If a statement touches more than this many times as many blocks in the full database, it is printed.
 GROWN = 1.15
 Calls = Callable[[int], Sequence[Call]]
 _BLOCKS = """
@@ -43,16 +45,16 @@ FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname =
 
 
 class Side(NamedTuple):
-    """The full or the nearly empty database, and the backend of its first merchant, who has most orders."""
+    """The full or the nearly empty database, with the backend of its first merchant, who has the most orders."""
 
     name: str
     backend: Backend
 
 
 class Cost(NamedTuple):
-    """The cost of one call in a round, in seconds: the median wall time, and the mean CPU time.
+    """The cost of one call in a round, in seconds.
 
-    The CPU time includes that of PostgreSQL.
+    `wall` is the median wall time. `cpu` is the mean CPU time, including that of PostgreSQL.
     """
 
     wall: float
@@ -64,7 +66,7 @@ _filled: dict[str, Side] = {}
 
 
 def both(folder: Path, scale: float) -> tuple[Side, Side]:
-    """Return the full and the nearly empty database. Fill them if no earlier section has done so.
+    """Return the full and the nearly empty database. Fill them unless an earlier section has filled them.
 
     The environment variable SIZE is the number of checkouts in the full database.
     """
@@ -103,7 +105,7 @@ def _fill(name: str, checkouts: int) -> Backend:
 
 
 def _refresh(name: str, lately: int) -> None:
-    """Create orders with times in the last hour, run the pumps and VACUUM, and print the size of the database."""
+    """Prepare a database: create orders in the last hour, run the pumps and VACUUM. Print the database's size."""
     now = clock.now()
     merchants = list(Merchant.objects.order_by("created_at").values_list("pk", flat=True))
     recent = Checkout.objects.filter(merchant__in=merchants, updated_at__gte=now - timedelta(hours=1)).count()
@@ -133,12 +135,12 @@ def _do(statement: str) -> list[tuple[Any, ...]]:
 
 
 def repeated(call: Call) -> Calls:
-    """Return a function that returns a list with `times` copies of the call."""
+    """Return a function that repeats the call `times` times, as a list."""
     return lambda times: [call] * times
 
 
 def costs(tables: dict[Side, dict[str, Calls]], rounds: int) -> Costs:
-    """Return the costs of each request in each round, by request and side."""
+    """Return the costs of each request in each round, by request and database."""
     costs_by_request: Costs = {}
     sides = list(tables)
     for number in range(rounds):
@@ -162,7 +164,7 @@ def _cost(calls: Sequence[Call]) -> Cost:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds that this process and its PostgreSQL backends have used so far."""
+    """Return the CPU seconds that this process and its PostgreSQL connections have used so far."""
     pids = _do(
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
     )
@@ -171,19 +173,19 @@ def cpu_seconds() -> float:
 
 
 def ratios(measured: Costs, request: str) -> tuple[float, float]:
-    """Return the median ratio of the full to the empty database over the rounds: wall time, then CPU time."""
+    """Compare the full with the empty database: return the median ratio of the wall times, and of the CPU times."""
     pairs = list(zip(measured[request, "full"], measured[request, "empty"], strict=True))
     wall = statistics.median(one.wall / other.wall for one, other in pairs)
     return wall, statistics.median(one.cpu / other.cpu for one, other in pairs)
 
 
 def milliseconds(measured: Costs, request: str, side: str) -> float:
-    """Return the median wall time of a request."""
+    """Return the median wall time of a request in milliseconds."""
     return 1000 * statistics.median(cost.wall for cost in measured[request, side])
 
 
 def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
-    """Print how many blocks each request touches, and the statements that touch more in the full database.
+    """Print how many blocks each request touches, and which statements touch more in the full database.
 
     A look-up in an index touches one more block for each additional level of the index. From one million rows
     to ten million, an index gains at most one level, because each page refers to about two hundred others.
@@ -203,7 +205,7 @@ def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
 
 
 def _blocks(side: Side, table: dict[str, Calls]) -> dict[str, dict[str, float]]:
-    """Return the blocks that one request touches, by request and statement."""
+    """For each request and statement, return the number of blocks that one call touches."""
     app.use(side.name)
     blocks_by_request = {}
     for request, calls in table.items():

@@ -21,13 +21,13 @@ from tests.bench.api.sides import Calls, Side
 
 ROUNDS = 9
 BUDGET = 1.1
-HOUR_SECONDS = 2.0  # maximum time for the proof of one hour's changes
-COLD = 300  # orders that are each read once, to measure reads that are not cached
-RANGES = 20  # how many ranges of checkouts the bench proves, to measure the speed of the full proof
+HOUR_SECONDS = 2.0  # the proof of one hour's changes must take at most this long
+COLD = 300  # this many orders are read once each, to measure reads that are not cached
+RANGES = 20  # the bench proves this many ranges of checkouts, to measure the speed of the full proof
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the ratios of full to empty, the touched blocks, and how long the proofs take."""
+    """Print the ratios of the full to the empty database, the blocks touched, and the duration of the proofs."""
     app.log_to(folder / "size.log")
     full, empty = sides.both(folder, scale)
     tables = {side: _table(side) for side in (full, empty)}
@@ -52,7 +52,7 @@ def _table(side: Side) -> dict[str, Calls]:
     backend, read = side.backend, _readable(side.backend)
     verbs = {request.name: request.calls for request in requests.Merchant(backend).table()}
     return verbs | {
-        # All calls of a batch read the same order, so the first call warms the caches.
+        # All calls in a batch read the same order, so that the first call warms the caches.
         "read": lambda times: [backend.get(f"checkouts/{random.choice(read)}")] * times,
         "list, 20 rows": lambda times: [backend.get("checkouts?limit=20")] * times,
         "cancel": requests.Merchant(backend).cancel,
@@ -69,7 +69,7 @@ def _readable(backend: Backend) -> Sequence[str]:
 
 
 def _read_first(backend: Backend) -> None:
-    """Print the time to read orders that have not been read recently.
+    """Print the time that it takes to read orders that were not read recently.
 
     PostgreSQL has only some of these orders in memory.
     """
@@ -84,9 +84,9 @@ def _read_first(backend: Backend) -> None:
 
 
 def _prove() -> None:
-    """Print the time for the proof of the last hour, and the checkouts a second of the full proof."""
+    """Print the duration of the proof of the last hour, and the speed of the full proof in checkouts per second."""
     since = clock.now() - timedelta(hours=1)
-    ledger_proof.find_breaches(since)  # warms the caches for the measured run
+    ledger_proof.find_breaches(since)  # warms the caches for the run that is measured
     started, cpu = time.monotonic(), sides.cpu_seconds()
     found = ledger_proof.find_breaches(since)
     took, cpu = time.monotonic() - started, sides.cpu_seconds() - cpu

@@ -1,4 +1,4 @@
-"""Records the SQL statements of a request, and separates those of the sandbox provider from ours."""
+"""Records the SQL statements of a request, without those of the sandbox provider."""
 
 import contextlib
 import time
@@ -43,7 +43,10 @@ class ProviderShare:
 
 @contextlib.contextmanager
 def recorded(share: ProviderShare | None = None) -> Iterator[list[str]]:
-    """Yield a list of the block's SQL statements, without the provider's, BEGIN, COMMIT and savepoints."""
+    """Yield a list of the SQL statements in the block.
+
+    Leave out BEGIN, COMMIT, savepoints and the statements of the provider.
+    """
     recorded_sql: list[str] = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:

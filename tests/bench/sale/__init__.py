@@ -1,1 +1,1 @@
-"""A sale against all processes of the service: hundreds of buyers in a minute, each with a separate IP address."""
+"""A sale on all processes of the service: hundreds of buyers in a minute, each with a separate IP address."""

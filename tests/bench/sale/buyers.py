@@ -1,4 +1,4 @@
-"""The buyers of a sale, on one event loop. Each buyer has cookies and an IP address, as a browser does."""
+"""The buyers in a sale, on one event loop. Like a browser, each buyer has cookies and an IP address."""
 
 import asyncio
 import re
@@ -13,29 +13,29 @@ import aiohttp
 
 from tests import factories
 
-THINK = 0.3  # seconds that a buyer waits between a page and the next step
+THINK = 0.3  # a buyer waits this many seconds between a page and the next step
 POLL = 1.5  # seconds between two checks of the status
-PATIENCE = 100.0  # seconds after which a buyer gives up
+PATIENCE = 100.0  # after this many seconds, a buyer gives up
 SPLIT_EVERY = 5  # every fifth buyer splits the order with two mates
 DONE = {"confirmed", "released", "expired", "declined", "cancelled"}
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _CODE = re.compile(r"<code>(\d{6})</code>")
-# The Referer has no port, because the proxy forwards the host without it. In production, the port is 443.
+# The Referer has no port, because the proxy forwards the host without a port. In production, the port is 443.
 _FROM_US = {"Referer": "https://localhost/"}
 _STATE = re.compile(r'data-state="(\w+)"')
 
 
 class Refused(Exception):
-    """Raised for a response that a buyer should never get."""
+    """Raised if a buyer gets a response that a buyer should never get."""
 
 
 @dataclass
 class Bought:
-    """The results of a buyer: how long each request took, and the states that the page has shown."""
+    """The results of one buyer: how long each request took, and which states the page has shown."""
 
     number: int
     checkout: str = ""
-    requests: list[tuple[str, float]] = field(default_factory=list)  # step, seconds
+    requests: list[tuple[str, float]] = field(default_factory=list)  # the step, and the seconds
     states: list[str] = field(default_factory=list)
     refusal: str = ""
 
@@ -51,7 +51,7 @@ class Sale:
 
 
 async def arrive(sale: Sale, count: int, within: float) -> Sequence[Bought]:
-    """Start `count` buyers, spread evenly over `within` seconds; return their results when all are done."""
+    """Start `count` buyers, spread evenly over `within` seconds. Return their results when all are done."""
     trust = ssl.create_default_context(cafile=sale.certificate)
     began = time.monotonic()
 
@@ -115,7 +115,7 @@ class _Buyer:
         return f"{self._sale.base_url}/pay/{name}?id={self._bought.checkout}"
 
     async def _see(self, page: str) -> None:
-        """Load the page repeatedly until it shows a final state."""
+        """Load the page again and again until it shows a final state."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             found = _STATE.findall(await self._get("status", page))

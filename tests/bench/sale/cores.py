@@ -1,11 +1,11 @@
-"""Measures, from /proc, the CPU time that each part of a sale uses."""
+"""Measures how much CPU time each part of a sale uses, with the figures in /proc."""
 
 import os
 from collections import defaultdict
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# Maps a text in a process's command line to the part's name. The first text that matches decides.
+# The name of each part, by a text in the command line of its processes. The first text that matches decides.
 PARTS = {
     "tests.bank.process": "bank",
     "tests.bench.sale.shop": "shop",
@@ -19,7 +19,7 @@ PARTS = {
 
 
 def used() -> dict[str, float]:
-    """Return the CPU seconds of each part so far, including its child processes that have ended."""
+    """Return the CPU seconds that each part has used so far, including those of child processes that have ended."""
     found: dict[str, float] = defaultdict(float)
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -40,7 +40,7 @@ def _part(folder: Path) -> str:
 
 
 def _postmaster(folder: Path) -> str:
-    """Return the command line of the postmaster of a PostgreSQL process. It contains the data folder."""
+    """For a PostgreSQL process, return the command line of its postmaster, which contains the data folder."""
     own = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     if " -D " in own:
         return own

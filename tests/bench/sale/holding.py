@@ -1,4 +1,4 @@
-"""Makes holds that lapse during the sale, in the service's database and in the bank's books."""
+"""Creates holds that lapse during the sale, in the service's database and in the bank's books."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.bench.sale.stage import Stage
 from tests.chaos.world import World
 from tests.journeys.service import ROOT
 
-_BOOKS = ("bank_charge", "bank_call")  # in this order: a call refers to its charge
+_BOOKS = ("bank_charge", "bank_call")  # the order matters, because a call refers to its charge
 _MERCHANT = "SELECT id::text FROM payments_merchant ORDER BY created_at DESC LIMIT 1"
 _HELD = "SELECT count(*)::int FROM checkout_checkout WHERE merchant_order_id = %s AND status = 'authorized'"
 _UNRELEASED = """
@@ -22,7 +22,7 @@ WHERE c.merchant_order_id = %s AND p.status <> 'voided'
 
 
 class Lags(NamedTuple):
-    """How many of the holds were voided, and how many seconds after their deadlines."""
+    """How many of the holds were voided, and how many seconds after their deadlines this happened."""
 
     voided: int
     p50: float
@@ -31,7 +31,7 @@ class Lags(NamedTuple):
 
 
 class Holding:
-    """Open holds of the sale's merchant, and their state."""
+    """Open holds of the sale's merchant, and their current state."""
 
     def __init__(self, running: Stage, count: int) -> None:
         self.count = count
@@ -42,16 +42,16 @@ class Holding:
         _copy_books(self._world)
 
     def spread(self, *, ahead: float, within: float) -> None:
-        """Spread the holds' deadlines evenly over `within` seconds, beginning in `ahead` seconds."""
+        """Spread the holds' deadlines evenly over `within` seconds, starting `ahead` seconds from now."""
         start = self._world.rows("SELECT clock_timestamp()")[0][0] + timedelta(seconds=ahead)
         self._world.rows(holds.SPREAD, start, within, self.count, self._merchant, holds.ORDER)
 
     def held(self) -> int:
-        """Return how many orders are still held."""
+        """Return the number of orders that are still held."""
         return int(self._world.rows(_HELD, holds.ORDER)[0][0])
 
     def unreleased(self) -> int:
-        """Return how many holds the bank has not released yet."""
+        """Return the number of holds that the bank has not released yet."""
         return int(self._world.rows(_UNRELEASED, holds.ORDER)[0][0])
 
     def lags(self) -> Lags:
@@ -62,7 +62,7 @@ class Holding:
 def _copy_books(world: World) -> None:
     """Copy the holds into the bank's own books.
 
-    They were made in the service's database, which also has the tables of the sandbox bank.
+    They were created in the service's database, which also has the sandbox bank's tables.
     """
     assert world.books is not None
     with (

@@ -1,6 +1,6 @@
-"""Makes open holds of a merchant: `python -m tests.bench.sale.seeding <uuid> <count>`.
+"""Creates open holds for a merchant: `python -m tests.bench.sale.seeding <uuid> <count>`.
 
-The environment must be that of the stage. If the bank is a separate process, the caller must copy the holds
+It must run in the environment of the stage. If the bank is a separate process, the caller must copy the holds
 into the bank's books.
 """
 

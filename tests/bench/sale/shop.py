@@ -1,9 +1,9 @@
-"""The shop of a sale, as a process: `python -m tests.bench.sale.shop <file>`.
+"""The shop in a sale, as a process: `python -m tests.bench.sale.shop <file>`.
 
 It captures orders in its webhook.
 
-The file is JSON: base_url, token, secret, port, certificate and key. GET /seen returns the shop's record of
-each order.
+The file contains JSON: base_url, token, secret, port, certificate and key. GET /seen returns the shop's
+record of each order.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from aiohttp import web
 
 from webhooks import signing
 
-PATIENCE = 20.0  # seconds for which the shop retries a capture
+PATIENCE = 20.0  # the shop retries a capture for this many seconds
 # The shop retries if an operation is open (409), too many calls wait (503), or the outcome is unknown (504).
 AGAIN = {409, 503, 504}
 

@@ -1,4 +1,4 @@
-"""Starts everything that a sale needs: the service's processes behind the proxy, a bank over HTTP, a shop."""
+"""Starts everything that a sale needs: the service behind its proxy, a bank over HTTP, and a shop."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Part
 from tests.journeys.service import Service
 
-BANK_PACE = "0.8 3 0.01"  # p50 and p99 in seconds, then the proportion of answers that are lost
+BANK_PACE = "0.8 3 0.01"  # p50 and p99 in seconds, and the proportion of answers that are lost
 BANK_THREADS, BANK_CONNECTIONS = "150", "150"
 _LATE = """
 SELECT count(*)::int FROM checkout_checkout c JOIN payments_operation o ON o.payment_id = c.payment_id
@@ -36,7 +36,7 @@ SELECT count(*)::int FROM (
 
 @dataclass(frozen=True)
 class Stage:
-    """The running service, and the URL of the shop. The shop returns its record of each order."""
+    """The running service, and the URL of the shop, where its record of each order can be read."""
 
     world: World
     service: Service
@@ -45,24 +45,24 @@ class Stage:
     shop_url: str
 
     def sale(self, first: int = 0) -> Sale:
-        """Return the settings of the sale's buyers. `first` is the number of the first buyer."""
+        """Return the data for the buyers in the sale. `first` is the number of the first buyer."""
         return Sale(self.service.base_url, self.certificate, self.token, first)
 
     def captured_late(self) -> int:
-        """Return how many captures began after their hold had lapsed."""
+        """Return the number of captures that began after their hold had lapsed."""
         return int(self.world.rows(_LATE)[0][0])
 
     def captured_twice(self) -> int:
-        """Return how many cards the bank has charged more than once."""
+        """Return the number of cards that the bank has charged more than once."""
         return int(self.world.rows(_TWICE, of_bank=True)[0][0])
 
 
 @contextlib.contextmanager
 def ready(folder: Path) -> Iterator[Stage]:
-    """Run the service, the bank and the shop until the block ends."""
+    """Run the service, the bank and the shop for the duration of the block."""
     template.copy_to(folder)
     with (folder / template.CLUSTER / "postgresql.conf").open("a") as settings:
-        # `holding.lags` reads when the voids were committed.
+        # With this setting, `holding.lags` can read when the voids were committed.
         settings.write("track_commit_timestamp = on\n")
     template.copy_to(folder / "bank")
     make_env.write(folder, "localhost")

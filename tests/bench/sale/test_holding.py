@@ -1,4 +1,4 @@
-"""Holds that lapse during a small sale are all voided and released, and no buyer is affected."""
+"""If holds lapse during a small sale, all are voided and released, and no buyer is affected."""
 
 import asyncio
 from pathlib import Path
@@ -9,8 +9,8 @@ from tests.bench.sale import buyers, stage
 from tests.bench.sale.holding import Holding
 from tests.journeys import polling
 
-# ENDING: seconds within which all holds lapse. LATE: the longest lag in seconds. It is generous, because
-# other tests run at the same time.
+# ENDING: all holds lapse within this many seconds. LATE: the longest lag that is allowed, in seconds. It is
+# generous, because other tests run at the same time.
 HOLDS, ENDING, LATE = 60, 3.0, 5.0
 COUNT, WITHIN = 40, 16.0
 

@@ -1,1 +1,1 @@
-"""Many orders, written with COPY, for the benchmark and for looking at the pages over a large database."""
+"""Writes many orders, for the benchmark and for viewing the pages on a large database."""

@@ -14,7 +14,7 @@ from config.local import environment
 
 
 def main() -> None:
-    """Read the arguments and fill the database. If that is impossible, print the reason and exit with 1."""
+    """Read the arguments and fill the database. If this is impossible, print the reason and exit with 1."""
     parser = argparse.ArgumentParser(prog="tests.bench.seed_load")
     parser.add_argument("--checkouts", type=int, default=1_000_000)
     parser.add_argument("--merchant", type=UUID, metavar="UUID", help="whose; without it, the oldest's")

@@ -1,8 +1,8 @@
-"""Fills the database with checkouts in final states, and with all their rows.
+"""Fills the database with checkouts in final states, and with all rows that belong to them.
 
-The money of the checkouts is in the ledger, but not in the bank's books, because the checkouts are only
-read. Triggers and foreign keys are off during the load, because it would take hours with them. A test and the
-ledger proof check that the rows obey them nevertheless.
+The money of the checkouts is in the ledger. It is not in the bank's books, because the checkouts are only
+read. During the load, triggers and foreign keys are disabled, because otherwise the load would take hours. A
+test and the ledger proof check that the rows obey them nevertheless.
 """
 
 import time
@@ -24,9 +24,8 @@ from tests.bench.seed_load import past_orders
 from webhooks.models import PARTITIONED
 from webhooks.outbox import API_VERSION
 
-CHUNK = 10_000  # checkouts in a transaction
-# By default, the checkouts are too old for reconciliation. It would compare them with the provider, which has
-# no record of them.
+CHUNK = 10_000  # checkouts in one transaction
+# By default, the checkouts are too old to be reconciled, because the provider has no record of them.
 FIRST, LAST = timedelta(days=730), timedelta(days=3)
 _SETTINGS = (
     "SET LOCAL statement_timeout = 0",
@@ -38,7 +37,7 @@ _SETTINGS = (
 
 
 class CannotLoad(Exception):
-    """Raised if the load is impossible. The message is a sentence with the reason."""
+    """Raised if the database cannot be filled. The message is a sentence with the reason."""
 
 
 def load(
@@ -48,13 +47,13 @@ def load(
     between: tuple[datetime, datetime] | None = None,
     say: Callable[[str], object],
 ) -> None:
-    """Make `wanted` checkouts for the merchants, by default for the oldest merchant; report the progress.
+    """Create `wanted` checkouts for the merchants (by default the oldest merchant), and report the progress.
 
     The first merchant gets half of the orders. The other half is divided equally among all merchants. The
     orders are spread evenly over the last two years, or over the period `between`.
 
-    Raises CannotLoad in production, for an unknown or missing merchant, if `wanted` is less than 1, or if the
-    database role is not allowed to switch off triggers.
+    Raise CannotLoad in production, if a merchant is unknown or missing, if `wanted` is less than 1, or if the
+    database role is not allowed to disable triggers.
     """
     if settings.ENVIRONMENT == "production":
         raise CannotLoad("These orders never happened: they do not belong into production.")
@@ -66,7 +65,7 @@ def load(
         "begin": begin,
         "step": (end - begin) / wanted,
         "latest": max(end, now - LAST),
-        # Older events and API calls would have no partition.
+        # There are no partitions for older events and API calls.
         "reported_since": now - settings.WEBHOOK_RETENTION,
         "calls_since": now - settings.API_CALL_RETENTION,
         "merchants": owners,
@@ -84,7 +83,7 @@ def load(
 
 
 def _reopen_closed_days() -> None:
-    """Reopen all closed days of the ledger, because the new orders have postings on those days."""
+    """Reopen all closed days of the ledger, because the new orders have postings on these days."""
     with transaction.atomic():
         LedgerClosing.objects.all().delete()
         LedgerSum.objects.all().delete()
@@ -103,7 +102,7 @@ def _merchants(named: Sequence[UUID]) -> list[UUID]:
 
 
 def _load(facts: dict[str, Any], wanted: int) -> Iterator[int]:
-    """Write one chunk after another, and yield the number of checkouts written so far after each chunk."""
+    """Write one chunk after another. After each chunk, yield the number of checkouts written so far."""
     for first, end in pairwise([*range(0, wanted, CHUNK), wanted]):
         _write(facts | {"first": first, "last": end - 1})
         yield end
@@ -123,7 +122,7 @@ def _write(facts: dict[str, Any]) -> None:
             cursor.execute(statement, facts | times)
             if statement.lstrip().startswith("CREATE TEMP TABLE"):
                 table = statement.split()[3]
-                # Without statistics, PostgreSQL plans the next statements for a table of a few rows.
+                # Without new statistics, PostgreSQL would plan the next statements for a table with few rows.
                 cursor.execute(f"ANALYZE {table}")
         cursor.execute(f"DROP TABLE {past_orders.TOLD}")
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")

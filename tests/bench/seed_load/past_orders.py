@@ -1,7 +1,8 @@
 """The SQL that generates orders in final states, with all their rows, one chunk at a time.
 
-PostgreSQL generates the rows, because sending a row from Python takes ten times as long. Each id is a UUIDv7
-with the row's time. Every chunk is later than the previous chunk, as in a table that grew over time.
+PostgreSQL generates the rows, because to send a row from Python would take ten times as long. Each id is a
+UUIDv7 that contains the row's time. Every chunk is later than the previous chunk, as in a table that has
+grown over time.
 """
 
 GOODS = """(VALUES
@@ -12,7 +13,8 @@ GOODS = """(VALUES
     (4, 'Postage', 'shipping', 395, NULL)
 ) AS goods (number, name, category, price, custom_data)"""
 
-# Returns a UUIDv7 with the given time, so that rows of about the same time are close together in every index.
+# Returns a UUIDv7 that contains the given time, so that rows of similar times are close together in every
+# index.
 _ID = """
 CREATE OR REPLACE FUNCTION pg_temp.id_of(at timestamptz) RETURNS uuid LANGUAGE sql VOLATILE AS $$
     SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
@@ -25,8 +27,8 @@ CREATE OR REPLACE FUNCTION pg_temp.span(low float, high float) RETURNS interval 
     SELECT (low + random() * (high - low)) * interval '1 s'
 $$
 """
-# The times of each order. A time is null if the order never reached that state. The first merchant gets half
-# of all orders, and the other half is divided equally among all merchants.
+# The times of each order. If an order never reached a state, the time of this state is null. The first
+# merchant gets half of all orders, and the other half is divided equally among all merchants.
 _MOMENTS = """
 CREATE TEMP TABLE moments AS
 WITH made AS MATERIALIZED (
@@ -163,7 +165,7 @@ SELECT pg_temp.id_of(moment), merchant_id, client_id, checkout_id, 'POST',
     'req_' || replace(gen_random_uuid()::text, '-', ''), answer, '', moment
 FROM moves WHERE path IS NOT NULL AND moment >= %(calls_since)s ORDER BY n, moment
 """
-# Each event was delivered at the first attempt, except one in fifty, which was delivered at the second.
+# Each event was delivered at the first attempt, except one event in fifty, which needed two attempts.
 _TOLD = """
 CREATE TEMP TABLE told AS
 SELECT n, pg_temp.id_of(moment) AS id, merchant_id, subscription_id, checkout_id, reference,

@@ -1,8 +1,8 @@
 """`make bench-webhooks`: measures the performance of webhooks with real receivers (docs/scale.md).
 
 `python -m tests.bench.webhooks [pages] [latency] [backlog] [memory] [workers] [isolation]` runs these
-sections, or all without arguments. SCALE=0.05 makes every measurement smaller, for a trial. Exits with 1 if a
-bound is missed.
+sections. Without arguments, it runs all. For a trial, SCALE=0.05 makes every measurement smaller. The exit
+code is 1 if a bound is missed.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from tests.bench.webhooks import figures, stage
 from tests.bench.webhooks.figures import Figure
 
 ENDPOINTS = 100
-# `pages` must run first, because it copies the database, and the other sections fill the database.
+# `pages` must run first, because it copies the database, which the other sections fill.
 SECTIONS = {
     "pages": "pages",
     "latency": "latency",
@@ -32,7 +32,7 @@ SECTIONS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the named sections and print the table. Return 0 if all bounds are met, 1 or 2 if not."""
+    """Run the named sections and print the table. Return 0 if all bounds are met, else 1 or 2."""
     if unknown := set(arguments) - set(SECTIONS):
         sys.stderr.write(f"No such section: {', '.join(sorted(unknown))}. There are {', '.join(SECTIONS)}.\n")
         return 2
@@ -66,7 +66,7 @@ def _measure(chosen: Sequence[str], folder: Path, scale: float) -> list[Figure]:
 
 
 def _end(number: int, _: object) -> None:
-    # The exception SystemExit leaves every `with` block, so that all child processes are stopped.
+    # SystemExit leaves every `with` block, so that all child processes are stopped.
     sys.exit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""Merchants with subscriptions, and backlogs of deliveries that are all due at once."""
+"""Merchants with subscriptions, and backlogs of deliveries that are all due at the same time."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -21,14 +21,14 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Pattern(NamedTuple):
-    """An event and its delivery, as the service writes them. Backlogs consist of copies of these rows."""
+    """An event and its delivery, as the service writes them. A backlog consists of copies of these rows."""
 
     event: Event
     delivery: Delivery
 
 
 def subscribe(addresses: Sequence[str], name: str = "Acme Tickets") -> list[Merchant]:
-    """Return a merchant for each address, subscribed to all events."""
+    """For each address, return a merchant that is subscribed to all events."""
     merchants = [Merchant.objects.create(name=name) for _ in addresses]
     for merchant, url in zip(merchants, addresses, strict=True):
         factories.subscribe(merchant, url=url, event_types=["*"])
@@ -36,40 +36,40 @@ def subscribe(addresses: Sequence[str], name: str = "Acme Tickets") -> list[Merc
 
 
 def retire(merchants: Sequence[Merchant]) -> None:
-    """End the merchants' subscriptions, so that no retries disturb the next measurement."""
+    """End the merchants' subscriptions, so that retries do not disturb the next measurement."""
     for merchant in merchants:
         subscriptions.end(merchant)
 
 
 def emit_once(merchants: Sequence[Merchant], event_type: EventType = EventType.VOIDED) -> None:
-    """Emit one event for each merchant, so that the worker opens connections to the endpoints."""
+    """Emit one event for each merchant, so that the worker opens a connection to each endpoint."""
     for merchant in merchants:
         with transaction.atomic():
             emitter.emit(merchant, event_type)
 
 
 def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] = (EventType.VOIDED,)) -> None:
-    """Write `count` deliveries that are all due now, to the merchants in turn, and wake the workers."""
+    """Write `count` deliveries that are due now, for the merchants in turn. Wake the workers."""
     with transaction.atomic():
         patterns = [_pattern(merchant, event_type) for event_type in types for merchant in merchants]
         copies = (_copy(patterns[number % len(patterns)]) for number in range(count))
         while batch := list(islice(copies, BATCH)):
             Event.objects.bulk_create([pattern.event for pattern in batch])
             Delivery.objects.bulk_create([pattern.delivery for pattern in batch])
-        # Autovacuum would update the statistics if the rows were added slowly.
+        # If the rows were added slowly, autovacuum would update the statistics.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
         wakeup.wake_after_commit(subscriptions.DELIVER_DUE)
 
 
 def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 60) -> None:
-    """Wait until all deliveries of the merchants have ended, so that all results are recorded."""
+    """Wait until all deliveries of the merchants have ended and all results are recorded."""
     pending = Delivery.objects.filter(merchant__in=merchants, status=Delivery.Status.PENDING)
     worker.until(lambda: not pending.exists(), within=within, what="the record of the last delivery")
 
 
 def _pattern(merchant: Merchant, event_type: EventType) -> Pattern:
-    """Emit an event of this type, roll it back, and return its rows as a template for copies."""
+    """Emit an event of this type and roll it back. Return its rows as a template for copies."""
     with transaction.atomic():
         event = Event.objects.get(pk=emitter.emit(merchant, event_type))
         pattern = Pattern(event, event.deliveries.get())

@@ -50,18 +50,19 @@ class Paced:
         from django.db import transaction
 
         place = number % len(self.merchants)
-        # The shift by one after each round makes every merchant get events of all types.
+        # The shift by one in each round ensures that every merchant gets events of all types.
         turn = number // len(self.merchants) + number
         moments: list[int] = []
         with transaction.atomic():
-            # Registered first, so that it runs right after COMMIT, before the workers are woken.
+            # This function is registered first, so that it runs directly after COMMIT, before the workers are
+            # woken.
             transaction.on_commit(lambda: moments.append(time.time_ns()))
             event_id = emit(self.merchants[place], self.types[turn % len(self.types)])
         self.committed.append((event_id, moments[0], place))
 
 
 def emit(merchant: Any, event_type: str) -> str:
-    """Emit an event as checkout/events.py would, inside the open transaction; return its id."""
+    """Emit an event as checkout/events.py would, in the open transaction. Return the event's id."""
     from uuid_utils.compat import uuid7
 
     from webhooks import outbox
@@ -80,9 +81,10 @@ def emit(merchant: Any, event_type: str) -> str:
 
 
 def paced(merchants: list[str], types: list[str], rate: float, count: int) -> dict[str, Any]:
-    """Emit `count` events at `rate` a second, to the merchants in turn.
+    """Emit `count` events for the merchants in turn, at a rate of `rate` per second.
 
-    Return the time at which each event was committed, and the emitter's largest delay behind its schedule.
+    Return the time at which each event was committed, and the longest delay of the emitter behind its
+    schedule.
     """
     from payments.models import Merchant
 

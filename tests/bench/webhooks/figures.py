@@ -1,4 +1,4 @@
-"""The measured figures, their bounds, and the table that shows both."""
+"""The figures that were measured, their bounds, and the table that shows both."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ MISSED = "MISSED"
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the table. `verdict` is "ok", "MISSED", or empty if there is no bound."""
+    """A line of the table. `verdict` is "ok", "MISSED", or "" if there is no bound."""
 
     name: str
     measured: str
@@ -50,7 +50,7 @@ def against(
 ) -> Figure:
     """Return a figure as a multiple of its reference.
 
-    If `ratio` is given, it is the multiple. Otherwise, the multiple is value / reference.
+    The multiple is `ratio` if it is given, and otherwise value / reference.
     """
     multiple = value / reference if ratio is None else ratio
     line = (name, _shown(value, unit))
@@ -61,7 +61,7 @@ def against(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least `share` (0 to 1) of all values do not exceed."""
+    """Return the smallest value for which at least `share` (0 to 1) of all values are not larger."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
@@ -77,7 +77,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def progress(words: str) -> None:
-    """Print the current step to standard error, separately from the table."""
+    """Print the current step to standard error, so that it is separate from the table."""
     sys.stderr.write(f"  … {words}\n")
     sys.stderr.flush()
 

@@ -15,16 +15,17 @@ SECONDS = 10
 RUNS = 5
 DUE = 5_000
 DOWN_SECONDS = 3.0
-BUSY_SECONDS = 1.0  # response time of the slower receiver after its recovery
+BUSY_SECONDS = 1.0  # the slower receiver's response time after its recovery
 # A recovered endpoint must get at least this many requests in the first ten seconds.
 MINIMUM = 50
 SECOND = 1_000_000_000
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure how much a hanging endpoint raises another endpoint's p99, and the load after a recovery.
+    """Measure by how much a hanging endpoint raises another endpoint's p99, and the load after a recovery.
 
-    The bound for the p99 is 1.5 ×. The bounds after a recovery are 10 requests in flight and 50 a second.
+    The bound for the p99 is 1.5 ×. The bounds after a recovery are 10 requests in flight and 50 requests a
+    second.
     """
     alone, beside = [], []
     for run in range(1, RUNS + 1):
@@ -40,7 +41,10 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
-    """Send 20 events a second to one endpoint. Optionally, 500 more events wait for a hanging endpoint."""
+    """Send 20 events a second to one endpoint.
+
+    If `is_one_hanging` is true, 500 more events wait for an endpoint that hangs.
+    """
     hanging, healthy = backlog.subscribe(stage.addresses([HANGING, HEALTHY]))
     stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=HANG_SECONDS)
     with stage.worker() as worker:
@@ -64,7 +68,7 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
 def _recovery(stage: Stage) -> Iterator[Figure]:
     """Measure two recoveries, and yield the worse figures.
 
-    One receiver answers immediately after its recovery, and the other receiver takes a second.
+    After its recovery, one receiver answers immediately, and the other receiver takes a second.
     """
     in_flight, in_a_second, in_all = [], [], []
     for seconds in (0.0, BUSY_SECONDS):
@@ -79,7 +83,7 @@ def _recovery(stage: Stage) -> Iterator[Figure]:
 
 
 def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
-    """Return the maximum of requests in flight, and all times of arrival, in the 10 s after a recovery."""
+    """For the 10 s after a recovery, return the maximum number of requests in flight and all times of arrival."""
     (merchant,) = backlog.subscribe(stage.addresses([RECOVERED]))
     stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=HANG_SECONDS)
     stage.receiver.ask("reset")
@@ -99,7 +103,7 @@ def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
 
 
 def _max_in_a_second(moments: list[int]) -> int:
-    """Return the most arrivals in any window of one second."""
+    """Return the maximum number of arrivals in any period of one second."""
     maximum, oldest = 0, 0
     for newest, at in enumerate(moments):
         while at - moments[oldest] >= SECOND:

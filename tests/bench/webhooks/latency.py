@@ -11,12 +11,12 @@ RATE = 200
 SECONDS = 30
 HANG_SECONDS = 15.0
 HANGING = 0
-# Maximum delay of the emitter behind its schedule. With more delay, the rate was not 200 events a second.
+# The emitter must not be later than this. Otherwise, the rate would not be 200 events a second.
 LATEST_MS = 500
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure 200 events a second for 30 s. Healthy endpoints must have p95 ≤ 100 ms, p99 ≤ 250 ms."""
+    """Measure 200 events a second for 30 s. For healthy endpoints, the bounds are p95 ≤ 100 ms and p99 ≤ 250 ms."""
     figures.progress(f"latency: {RATE} events/s for {SECONDS} s, one endpoint of {ENDPOINTS} hangs")
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     with stage.worker() as worker:

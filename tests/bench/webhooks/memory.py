@@ -1,4 +1,4 @@
-"""Measures whether a worker's memory grows with the number of deliveries that it has sent."""
+"""Measures whether a worker needs more memory the more deliveries it has sent."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ SLOWEST = 50
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure the worker's resident memory after every 10,000 of 100,000 deliveries.
+    """Of 100,000 deliveries, measure the worker's resident memory after every 10,000.
 
     It must not vary by more than 20 MB.
     """

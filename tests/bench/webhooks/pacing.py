@@ -1,4 +1,4 @@
-"""Emits events at a fixed rate, and measures the delay of each delivery."""
+"""Emits events at a fixed rate, and measures how long each delivery is delayed."""
 
 import time
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ MIXED = (EventType.AUTHORIZED, EventType.VOIDED)
 
 @dataclass(frozen=True)
 class Flow:
-    """The measured delays of all events, except those of a merchant that is left out."""
+    """The delays that were measured, for all events except those of a merchant that is left out."""
 
     delays: Sequence[float]  # ms from the commit to the first byte at the receiver
     missing: int
-    latest: float  # the largest delay of the emitter behind its schedule, in ms
+    latest: float  # the longest delay of the emitter behind its schedule, in ms
 
     def percentile(self, share: float) -> float:
         return figures.percentile(self.delays, share)
 
 
 def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int, without: int = -1) -> Flow:
-    """Emit `count` events to the merchants in turn, and measure all but those of `merchants[without]`."""
+    """Emit `count` events for the merchants in turn. Measure all events except those of `merchants[without]`."""
     told = stage.emitter.ask(
         "paced",
         merchants=[str(merchant.pk) for merchant in merchants],

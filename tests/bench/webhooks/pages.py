@@ -19,7 +19,7 @@ SHORT, LONG = 1_000, 1_000_000
 TIMES, WARM = 150, 10
 PATH = "webhooks/deliveries?limit=50"
 OLD, MIDDLE = LONG_AGO * 0.6, 0.5
-# Maps a filter to the position of its deep page in the log: 0 is the oldest entry, 1 the newest.
+# For each filter, the position in the log at which its deep page begins: 0 is the oldest entry, 1 the newest.
 FILTERS = {
     "": MIDDLE,
     "&status=delivered": MIDDLE,
@@ -28,8 +28,8 @@ FILTERS = {
     f"&event_type={EventType.TEST.value}": OLD,
     f"&status=failed&event_type={EventType.VOIDED.value}": OLD,
 }
-# The deliveries that the service makes: the receiver's HTTP status, the events' types. The logs consist of
-# copies of their rows.
+# The deliveries that the service makes: the receiver's HTTP status, and the types of the events. The logs
+# consist of copies of these deliveries' rows.
 WRITTEN = (
     (200, (EventType.AUTHORIZED, EventType.VOIDED)),
     (404, (EventType.VOIDED, EventType.TEST)),
@@ -37,7 +37,7 @@ WRITTEN = (
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Compare pages of a log of 1,000,000 attempts with those of a log of 1,000. The bound is 1.2 ×."""
+    """Compare the pages of a log with 1,000,000 attempts and of a log with 1,000. The bound is 1.2 ×."""
     merchant = _write_patterns(stage)
     connection.close()  # a database with open connections cannot be copied
     with contextlib.ExitStack() as stack:
@@ -56,7 +56,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _write_patterns(stage: Stage) -> Merchant:
-    """Make the service deliver the events of WRITTEN, so that there are rows to copy. Return the merchant."""
+    """Let the service deliver the events of WRITTEN, so that there are rows to copy. Return the merchant."""
     (merchant,) = backlog.subscribe(stage.addresses([0]), "Pages")
     with stage.worker() as worker:
         for status, kinds in WRITTEN:
@@ -77,7 +77,7 @@ def _await_log(worker: Worker, merchant: Merchant, status: int, count: int) -> N
 
 @contextlib.contextmanager
 def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
-    """Run a reader process on a copy of the database until the block ends, then drop the copy."""
+    """For the duration of the block, run a reader process on a copy of the database. Then drop the copy."""
     url = stage.variables["DATABASE_URL"]
     own = urlsplit(url).path.strip("/")
     with psycopg.connect(url.replace(f"/{own}?", "/postgres?"), autocommit=True) as server:
@@ -88,7 +88,7 @@ def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
 
 
 def _compared(readers: Sequence[Clerk], name: str, paths: Sequence[str], times: int) -> Iterator[Figure]:
-    """Request a page alternately from both readers, so that other work on the machine affects both."""
+    """Request a page from both readers in turn, so that other work on the machine affects both."""
     wall: list[list[float]] = [[], []]
     cpu: list[list[float]] = [[], []]
     for number in range(WARM + times):

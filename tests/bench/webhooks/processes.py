@@ -1,4 +1,4 @@
-"""The processes of a bench: helper processes ("clerks") with a JSON protocol, and the measured worker."""
+"""The processes of a bench: helper processes ("clerks") with a JSON protocol, and the worker that is measured."""
 
 import bisect
 import contextlib
@@ -43,7 +43,7 @@ class Clerk:
             )
 
     def ask(self, verb: str, **asked: Any) -> Any:
-        """Call a function in the child process by its name, and return the result."""
+        """Call a function in the child process by its name, and return its result."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([verb, asked]) + "\n")
         self._process.stdin.flush()
@@ -65,7 +65,7 @@ def serve(verbs: Mapping[str, Callable[..., Any]]) -> None:
 
 
 class Worker:
-    """A worker process as in `make run`, with its log in a file."""
+    """A worker process as in `make run`. Its log is in a file."""
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
         self._log = log
@@ -84,7 +84,7 @@ class Worker:
     def until(self, is_so: Callable[[], bool], *, within: float, what: str) -> None:
         """Wait until the condition is true.
 
-        Raises RuntimeError with the end of the log if that takes too long or the worker has ended.
+        If this takes too long or the worker has ended, raise RuntimeError with the end of the log.
         """
         deadline = time.monotonic() + within
         while not is_so():
@@ -94,7 +94,7 @@ class Worker:
             time.sleep(0.05)
 
     def cpu_seconds(self) -> float:
-        """Return the user and system CPU time of all threads of the worker so far, in seconds."""
+        """Return the user and system CPU seconds that all threads of the worker have used so far."""
         stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
@@ -105,7 +105,7 @@ class Worker:
         return int(kilobytes) / 1024
 
     def stop(self) -> None:
-        """Stop the worker in an orderly way, as a deployment does."""
+        """Stop the worker in an orderly way, as a deployment would."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_SECONDS)
@@ -133,7 +133,7 @@ class CpuTrace:
         self._thread.join()
 
     def between(self, start: int, end: int) -> float:
-        """Return the CPU seconds between two moments, which are given in ns since the epoch."""
+        """Return the CPU seconds between two moments. The moments are in ns since the epoch."""
         return self._at(end) - self._at(start)
 
     def _sample(self) -> None:

@@ -1,4 +1,4 @@
-"""Fills a separate database with a log of deliveries, and requests pages of the log in this process.
+"""Fills a separate database with a log of deliveries, and requests the pages of this log in this process.
 
 `python -m tests.bench.webhooks.reader` answers lines of JSON.
 """
@@ -13,11 +13,11 @@ import django
 from tests.bench.webhooks import processes
 
 DAYS = 29
-# Only the oldest fifth of the log has failed attempts and test events.
+# Only the oldest fifth of the log contains failed attempts and test events.
 LONG_AGO = 0.2
 PAGE = 50
 AT = "%(start)s::timestamptz + n * %(step)s::interval"
-# Each row is a copy of a row that the service has written, with a new id and time. The oldest comes first.
+# Copies rows that the service has written. Each copy has a new id and time. The oldest copy comes first.
 COPY = """
 INSERT INTO {table} ({columns})
 SELECT {expressions} FROM generate_series(1, %(count)s) n
@@ -39,7 +39,7 @@ class Reader:
         self._count = 0
 
     def fill(self, merchant: str, count: int) -> None:
-        """Write `count` attempts, each for its own event, over the last 29 days."""
+        """Write `count` attempts in the last 29 days. Each attempt has its own event."""
         from payments.models import Merchant
         from tests.conftest import Api
 
@@ -60,7 +60,7 @@ class Reader:
         return quote(str(found))
 
     def get(self, path: str) -> dict[str, float]:
-        """Request a page, which must be full; return the milliseconds of wall time and of CPU time."""
+        """Request a page, which must be full. Return the wall time and the CPU time in milliseconds."""
         wall, cpu = time.perf_counter_ns(), time.process_time_ns()
         answer = self._api.get(path)
         cpu, wall = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
@@ -89,7 +89,7 @@ def _fill(merchant: str, count: int, times: dict[str, Any]) -> None:
     parameters = {"count": count, "long_ago": int(count * LONG_AGO), **times}
     patterns = {name: _pattern(merchant, *kind) for name, kind in _kinds().items()}
     with connection.cursor() as cursor:
-        # This switches off the checks of foreign keys. The copies refer to each other correctly.
+        # This disables the checks of foreign keys. The copies refer to each other correctly.
         cursor.execute("SET session_replication_role = replica")
         for place, model in enumerate((Event, Delivery, Attempt)):
             ids = {name: rows[place] for name, rows in patterns.items()}
@@ -110,7 +110,7 @@ def _kinds() -> dict[str, tuple[Any, int]]:
 
 
 def _pattern(merchant: str, event_type: Any, status: int) -> tuple[Any, Any, Any]:
-    """Return the ids of an event, its delivery and its attempt, which the service has written."""
+    """Return the ids of an event, its delivery and its attempt. The service has written these rows."""
     from webhooks.models import Attempt
 
     rows = Attempt.objects.filter(merchant_id=merchant, http_status=status, delivery__event__type=event_type)
@@ -135,14 +135,14 @@ def _copy_of(model: Any) -> str:
 
 
 def _id(kind: str) -> str:
-    """Return the SQL for the UUIDv7 of the n-th row of this kind. Every table computes the same id for it."""
+    """Return the SQL for the UUIDv7 of the n-th row of this kind. It gives the same id in every table."""
     milliseconds = f"(extract(epoch FROM {AT}) * 1000)::bigint"
     rest = f"substr(md5(n::text || '{kind}'), 1, 15)"
     return f"(lpad(to_hex({milliseconds}), 12, '0') || '70008' || {rest})::uuid"
 
 
 if __name__ == "__main__":
-    # The two readers that are compared share a core, because two cores can differ in speed.
+    # The two readers that are compared run on the same core, because two cores can differ in speed.
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

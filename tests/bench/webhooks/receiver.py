@@ -1,4 +1,4 @@
-"""A receiver of webhooks with TLS and HTTP/1.1 keep-alive. It uses little CPU time.
+"""A receiver of webhooks with TLS and HTTP/1.1 keep-alive, which uses little CPU time.
 
 `python -m tests.bench.webhooks.receiver <certificate> <key>` answers lines of JSON. Each endpoint has its own
 port, because merchants' endpoints are on different hosts.
@@ -20,7 +20,7 @@ HEAD_END = b"\r\n\r\n"
 
 
 class Endpoint:
-    """The endpoint of one merchant: how it answers, and the connections that wait for an answer."""
+    """One merchant's endpoint: how it answers, and the connections on which a request waits for an answer."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -31,14 +31,14 @@ class Endpoint:
         self.waiting: set[Connection] = set()
 
     def behave(self, status: int, seconds: float) -> None:
-        """Set the answer to future requests, and send it immediately to requests that wait for an answer."""
+        """Set the answer to future requests. Send it immediately to requests that are waiting."""
         self.answer, self.seconds = _answer(status), seconds
         for connection in list(self.waiting):
             connection.answer()
 
 
 class Log:
-    """The received requests: event, time of the first byte (ns since the epoch), number of the endpoint."""
+    """The requests that arrived: event, time of the first byte (ns since the epoch), and number of the endpoint."""
 
     def __init__(self) -> None:
         self.arrivals: list[tuple[str, int, int]] = []
@@ -46,12 +46,12 @@ class Log:
         self.keep = 0
 
     def reset(self, keep: int) -> None:
-        """Empty the log, and store the complete text of the next `keep` requests."""
+        """Empty the log. Store the complete text of the next `keep` requests."""
         self.arrivals, self.kept, self.keep = [], [], keep
 
 
 class Connection(asyncio.Protocol):
-    """A keep-alive connection that carries one request after another."""
+    """A keep-alive connection, which carries one request after another."""
 
     def __init__(self, endpoint: Endpoint, log: Log) -> None:
         self._endpoint, self._log = endpoint, log
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
 
 
 class Receiver:
-    """All endpoints of this process, and the functions that `Clerk.ask` can call."""
+    """All endpoints in this process, and the functions that `Clerk.ask` can call."""
 
     def __init__(self, certificate: str, key: str) -> None:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -113,7 +113,7 @@ class Receiver:
         self._endpoints: list[Endpoint] = []
 
     async def open(self, count: int) -> list[int]:
-        """Open `count` more endpoints; return the ports of all endpoints."""
+        """Open `count` more endpoints. Return the ports of all endpoints."""
         for _ in range(count):
             endpoint = Endpoint(len(self._endpoints))
             server = await asyncio.get_running_loop().create_server(
@@ -131,7 +131,7 @@ class Receiver:
         self._endpoints[endpoint].behave(status, seconds)
 
     async def calm(self) -> None:
-        """Make every endpoint answer 200 without delay."""
+        """Let every endpoint answer 200 without delay."""
         for endpoint in self._endpoints:
             endpoint.behave(200, 0.0)
 
@@ -154,7 +154,7 @@ class Receiver:
 
 
 async def main(certificate: str, key: str) -> None:
-    """Serve the endpoints, and answer `Clerk.ask` on standard output, until standard input ends."""
+    """Serve the endpoints. Answer `Clerk.ask` on standard output until standard input ends."""
     receiver = Receiver(certificate, key)
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
@@ -169,5 +169,5 @@ def _answer(status: int) -> bytes:
 
 
 if __name__ == "__main__":
-    gc.disable()  # a pause of the receiver would count as a delay of the service
+    gc.disable()  # otherwise, a pause of the receiver would count as a delay of the service
     asyncio.run(main(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The reference: a bare aiohttp loop that sends requests which are already signed, and stores no results.
+"""The reference: a bare aiohttp loop. It sends requests that are already signed, and stores no results.
 
 `python -m tests.bench.webhooks.reference` answers lines of JSON. It uses one session, keep-alive and TLS.
 """
@@ -18,7 +18,7 @@ OWN = ("host", "content-length")  # headers that aiohttp adds
 
 
 class Request(NamedTuple):
-    """A request of a worker that the receiver has stored, ready to be sent again."""
+    """A worker's request that the receiver has stored. It can be sent again as it is."""
 
     url: yarl.URL
     headers: dict[str, str]
@@ -26,7 +26,7 @@ class Request(NamedTuple):
 
 
 class Run:
-    """A run of `count` requests, as fast as possible, `in_flight` at a time. The middle 80 % are measured."""
+    """A run of `count` requests, as fast as possible, with `in_flight` at a time. The middle 80 % are measured."""
 
     def __init__(self, requests: list[Request], count: int, in_flight: int) -> None:
         self._requests = requests

@@ -11,7 +11,7 @@ from config.deploy import make_env
 from config.local import engines, environment, run
 from tests.bench.webhooks.processes import ROOT, Clerk, Worker
 
-# Only these variables are inherited. Others could be settings of another run.
+# Only these variables are inherited, because others could be settings of another run.
 INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")
 UNLIMITED = "999999/second"
 Arrival = tuple[str, int, int]  # event, nanoseconds since the epoch, endpoint
@@ -19,7 +19,7 @@ Arrival = tuple[str, int, int]  # event, nanoseconds since the epoch, endpoint
 
 @dataclass(frozen=True)
 class Stage:
-    """The running processes of a measurement. `scale` makes it smaller, for a trial."""
+    """The running processes of a measurement. For a trial, `scale` makes the measurement smaller."""
 
     folder: Path
     variables: Mapping[str, str]
@@ -31,7 +31,7 @@ class Stage:
 
     @contextlib.contextmanager
     def worker(self, name: str = "worker") -> Iterator[Worker]:
-        """Run a worker process as in `make run` until the block ends."""
+        """Run a worker process as in `make run`, for the duration of the block."""
         worker = Worker(self.command, self.variables, self.folder / f"{name}.log")
         try:
             yield worker
@@ -56,7 +56,7 @@ class Stage:
         return [(event, at, endpoint) for event, at, endpoint in self.receiver.ask("arrivals")]
 
     def await_arrivals(self, worker: Worker, count: int, *, within: float) -> None:
-        """Wait until `count` requests have arrived since the receiver's last reset."""
+        """Wait until `count` requests have arrived since the receiver's log was last reset."""
         worker.until(
             lambda: self.receiver.ask("count") >= count,
             within=within,
@@ -66,7 +66,7 @@ class Stage:
 
 @contextlib.contextmanager
 def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
-    """Start all processes with a migrated, empty database, and set this process's environment."""
+    """Start all processes with a migrated, empty database. Set this process's environment for them."""
     make_env.write(folder, "localhost")
     certificate, key = (str(folder / ".tls" / name) for name in ("public.pem", "private.pem"))
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
@@ -76,7 +76,7 @@ def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         plan = run.plan(folder, variables["PORT"])
         subprocess.run(plan.seed, env=variables, cwd=ROOT, check=True)
-        # No connection pool, because a database with open connections cannot be copied.
+        # There is no connection pool, because a database with open connections cannot be copied.
         os.environ.update(variables | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_POOL": "0"})
         receiver = Clerk("receiver", variables, folder / "receiver.log", certificate, key)
         stack.callback(receiver.end)

@@ -1,7 +1,7 @@
-"""Measures how fast a worker sends a backlog, and the CPU time of a delivery.
+"""Measures how fast a worker sends a backlog, and the CPU time that one delivery needs.
 
-The reference is a bare loop that sends the same bytes as fast as it can. The worker sends to so many
-endpoints that the limit for each endpoint (40 a second after a burst) does not slow it down.
+The reference is a bare loop that sends the same bytes as fast as it can. The worker sends to many endpoints,
+so that the limit for each endpoint (40 a second after a burst) does not slow it down.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,23 +16,24 @@ from tests.bench.webhooks.stage import Stage
 ENDPOINTS = 100
 DELIVERIES = 20_000
 ROUNDS = 5
-# Parallel requests of the reference: as many as a worker's slots for deliveries that are not urgent.
+# The number of parallel requests of the reference. A worker has the same number of slots for deliveries that
+# are not urgent.
 IN_FLIGHT = 120
 KEPT = 2_000
-SLOWEST = 50  # deliveries a second; if the worker is slower, the bench gives up
+SLOWEST = 50  # deliveries a second; the bench gives up if the worker is slower
 
 
 class Cost(NamedTuple):
-    """The seconds of one delivery."""
+    """The seconds that one delivery takes."""
 
     cpu: float
     wall: float
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure the deliveries a second, and the CPU time of a delivery as a multiple of the bare loop's.
+    """Measure the deliveries per second, and the CPU time of a delivery as a multiple of the bare loop's.
 
-    The bounds are 1,000 deliveries a second and 2.3 × the CPU time of the loop.
+    The bounds are 1,000 deliveries per second and 2.3 × the CPU time of the loop.
     """
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     count = stage.scaled(DELIVERIES, minimum=20 * ENDPOINTS)
@@ -53,7 +54,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _drain(stage: Stage, worker: Worker, merchants: Sequence[Merchant], count: int) -> Cost:
-    """Send a backlog over open connections; return the cost of a delivery, measured in its middle 80 %."""
+    """Send a backlog over open connections. Return the cost of a delivery, measured in the middle 80 %."""
     stage.receiver.ask("reset")
     backlog.emit_once(merchants)
     stage.await_arrivals(worker, len(merchants), within=30)

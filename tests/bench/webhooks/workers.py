@@ -14,13 +14,13 @@ from tests.bench.webhooks.stage import Stage
 
 ENDPOINTS = 100
 ANSWER_SECONDS = 1.0
-SECONDS = 15  # how long the slots need to send the backlog
+SECONDS = 15  # the slots need this long to send the backlog
 PER_WORKER = 120  # slots for deliveries that are not urgent
 WORKERS = 4
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure the throughput of four workers as a multiple of one worker's. It must be at least 3."""
+    """Measure the throughput of four workers as a multiple of one worker's throughput. It must be at least 3."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     rates = {count: _rate(stage, merchants, count) for count in (1, WORKERS)}
     for count, rate in rates.items():
@@ -29,7 +29,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _rate(stage: Stage, merchants: Sequence[Merchant], workers: int) -> float:
-    """Return the deliveries a second in the middle 60 % of a backlog. Endpoints answer after one second."""
+    """In the middle 60 % of a backlog, return the deliveries per second. Endpoints answer after one second."""
     count = stage.scaled(workers * PER_WORKER * SECONDS, minimum=workers * PER_WORKER * 3)
     figures.progress(f"workers: {count} deliveries, {workers} at work")
     stage.receiver.ask("calm")
