@@ -132,7 +132,7 @@ class TestAKey:
         assert Charge.objects.get().refunded_amount == 9000
 
     def test_is_kept_after_a_call_without_a_recorded_outcome(self, refund: Operation) -> None:
-        """The first call gets an error. Then a process dies, and might have sent a second call before.
+        """The first call gets an error. Then a process dies, which might have sent a second call.
 
         The second call could still arrive, so the key is kept.
         """

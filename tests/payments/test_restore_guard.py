@@ -59,7 +59,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
         connection.close_pool()  # type: ignore[attr-defined]  # missing in the type stubs
         place["HOST"], place["PORT"], place["OPTIONS"] = host, port, options
 
-    # The host and port are not compared, because they can be those of PgBouncer.
+    # The host and port are left out, because they can be those of PgBouncer.
     others = {name: value for name, value in own[2].items() if name not in ("host", "port")}
     move(str(standby.sockets), "", others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
     try:

@@ -106,7 +106,7 @@ class TestTheList:
     def test_lists_an_order_when_an_operation_starts_and_again_when_it_ends(
         self, api: Api, in_doubt: Callable[..., Operation]
     ) -> None:
-        """The checkout is listed as changed, although the start of an operation does not write its row.
+        """The checkout is listed as changed, although the start of an operation does not write the checkout's row.
 
         It is listed again when the operation ends.
         """

@@ -31,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Pay the checkout. The provider does not clearly respond to the next `times` authorizations."""
+    """Pay the checkout. The next `times` authorizations get no clear response."""
 
     def pay_without_response(mode: str = "down", times: int = 1) -> Operation:
         break_down("authorize", mode, times)

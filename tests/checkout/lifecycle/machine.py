@@ -53,7 +53,10 @@ scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
 class NewOrder(NamedTuple):
-    """A checkout to create, and the actions to take on it. `script` has the provider's faults for the last action."""
+    """A checkout to create, and the actions to take on it.
+
+    `script` says what happens to the provider calls of the last action.
+    """
 
     minutes: int | None  # minutes until the expiry that the merchant sets
     acts: list[str]

@@ -72,7 +72,7 @@ class TestReturnedRefundIsReported:
 
 class TestReturnedRefundOfASplit:
     def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-        """Begin to refund an order with a share. The mate's bank returns refunds to the card that paid the share."""
+        """Begin to refund an order in which a mate paid a share. The bank returns refunds to the mate's card."""
         (share,) = mates.split(order, 3000)
         captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
         mates.pay(share, RETURNS)

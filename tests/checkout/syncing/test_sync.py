@@ -72,7 +72,7 @@ def test_a_refund_recorded_after_the_books_were_read_is_not_reported_as_missing(
 def test_books_are_recorded_completely_before_they_are_checked(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Staff refund £60, which fails, and then refund £60 again. At no time does the service count £120."""
+    """Staff refund £60, which fails, and then refund £60 again. The service never counts £120."""
     monkeypatch.setattr(outside, "hear", lambda: None)
     assert captured.payment_id is not None
     for _ in range(2):

@@ -57,7 +57,7 @@ def due(book: Book, event_ids: list[str] | None) -> list[tuple[Thing, Thing]]:
 
 
 def deliver(book: Book, options: dict[str, Any]) -> list[Thing]:
-    """Send each event that is due `times` times, and return the responses.
+    """Send the due events, each of them `times` times, and return the responses.
 
     If `options` has a `secret`, the message is signed with it instead of the endpoint's secret, so the
     signature is forged. If `options` has an `age`, the signature is that many seconds old.

@@ -102,8 +102,8 @@ def _type(hint: Any, kinds_by_name: Reduced) -> Any:
 def _one_of(kinds: list[Any]) -> Any:
     """Return a single type, or an `any` of several types.
 
-    For an enumeration, the library also allows any string, because values can be added in future. This is
-    left out.
+    For an enumeration, the library also allows any string, because values can be added in future. This
+    possibility is left out.
     """
     listed = any(isinstance(kind, dict) and kind.get("enum", [""]) != [""] for kind in kinds)
     left = [kind for kind in kinds if not (listed and kind == "string")]

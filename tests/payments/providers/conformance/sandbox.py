@@ -90,7 +90,7 @@ class SandboxDesk:
 
     def messages(self) -> Sequence[HttpRequest]:
         for call in Call.objects.exclude(pk__in=BankNotification.objects.values("call")):
-            journal.write_notification(call)  # most providers send a notification about every call
+            journal.write_notification(call)  # like other providers, the bank notifies about every call
         notifications.send_due()
         sent, self.sent = self.sent, []
         return sent
