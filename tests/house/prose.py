@@ -21,7 +21,7 @@ MAX_MARKS = 20
 MAX_MARKS_OF_FILE = 60
 MIN_WORDS = 100
 MAX_SUBJECT = 72  # characters
-# The subjects of earlier commits are not checked.
+# Only the subjects of commits after this one are checked.
 FIRST_COMMIT = "dd900fcdb8bf"
 NOT_READ = ("migrations", "node_modules")
 MARKS = tuple(

@@ -1,4 +1,4 @@
-"""The structure checks of `make check` find each kind of problem, and find none in this repository."""
+"""The structure checks of `make check` find each kind of problem, and find no problem in this repository."""
 
 from pathlib import Path
 

@@ -71,7 +71,7 @@ class Share(NamedTuple):
 class Outside(NamedTuple):
     """An amount that an operator has settled outside the service.
 
-    It replaces the reimbursement of the share `share`, or a part of the merchant's refund number `part`.
+    It replaces the reimbursement of share number `share`, or a part of the merchant's refund number `part`.
     """
 
     card: int

@@ -25,7 +25,7 @@ from webhooks.models import PARTITIONED
 from webhooks.outbox import API_VERSION
 
 CHUNK = 10_000  # checkouts in one transaction
-# By default, the checkouts are too old to be reconciled, because the provider has no record of them.
+# By default, the checkouts are too old for reconciliation, which would not find them at the provider.
 FIRST, LAST = timedelta(days=730), timedelta(days=3)
 _SETTINGS = (
     "SET LOCAL statement_timeout = 0",

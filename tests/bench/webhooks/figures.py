@@ -61,7 +61,7 @@ def against(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value for which at least `share` (0 to 1) of all values are not larger."""
+    """Return the percentile `share` (0 to 1): at least this proportion of the values is not larger than it."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 

@@ -13,7 +13,7 @@ SLOWEST = 50
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Of 100,000 deliveries, measure the worker's resident memory after every 10,000.
+    """Measure the worker's resident memory after every 10,000 of 100,000 deliveries.
 
     It must not vary by more than 20 MB.
     """

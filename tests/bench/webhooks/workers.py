@@ -29,7 +29,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _rate(stage: Stage, merchants: Sequence[Merchant], workers: int) -> float:
-    """In the middle 60 % of a backlog, return the deliveries per second. Endpoints answer after one second."""
+    """Return the deliveries per second in the middle 60 % of a backlog. Endpoints answer after one second."""
     count = stage.scaled(workers * PER_WORKER * SECONDS, minimum=workers * PER_WORKER * 3)
     figures.progress(f"workers: {count} deliveries, {workers} at work")
     stage.receiver.ask("calm")

@@ -50,7 +50,10 @@ def begin_fence(state: State, without: HoldRule | None) -> State:
 
 
 def renew(state: State) -> State:
-    """Give a capture that the provider does not have a new key, unless it has ended or is not wanted any more."""
+    """Create a new key for a capture that is missing at the provider.
+
+    If the capture has ended or is not wanted any more, it gets no new key.
+    """
     row = state.capture
     if row.state not in OPEN or row.lease != "pump" or not state.wants_capture:
         return record(state._replace(pump=state.pump._replace(heard="unknown")), "pump", None)

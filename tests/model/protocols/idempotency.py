@@ -35,7 +35,7 @@ class Call(NamedTuple):
     """A call by the merchant. The merchant repeats it until it gets an answer other than 409.
 
     The values of `at`, the next step, are "" (arrive), work, commit, store, and end (it has an answer). The
-    values of `answer`, the latest answer, are "" (none yet, or lost), done (carried out), replay, 409 and
+    values of `answer`, the latest answer, are "" (no answer yet, or lost), done (carried out), replay, 409 and
     422.
     """
 

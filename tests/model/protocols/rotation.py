@@ -129,7 +129,7 @@ class Rotation:
             said = f"The receiver learns secret {state.heard}."
             yield Move(("learn", str(state.heard)), said, state._replace(receiver=(state.heard, *old)))
         elif len(state.receiver) > 1 and not state.attempt:
-            # The guide tells merchants to wait for a minute. An attempt that was claimed earlier has ended by
+            # According to the guide, merchants wait for a minute. An attempt that was claimed earlier has ended by
             # then.
             said = f"A minute later, the receiver forgets all secrets but secret {state.heard}."
             yield Move(("forget",), said, state._replace(receiver=(state.heard,)))

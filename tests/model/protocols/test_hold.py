@@ -92,7 +92,7 @@ class Replay:
         self.begin("pump", lambda: operation_recovery.finish_operation(claimed, deadline))
 
     def deliver(self, kind: str, key: int) -> None:
-        """Let a call arrive at the bank that was sent earlier."""
+        """Let a call that was sent earlier arrive at the bank."""
         operation = self.operations(kind)[key - 1]
         if kind == "authorize":
             provider.current_provider().authorize(operation, CardUse(operation.payment.card_token), 1)
@@ -136,7 +136,7 @@ class Replay:
         return self.read().status, *(rows.get(kind, "") for kind in WHAT), charge.state if charge else ""
 
     def end(self) -> None:
-        """End the processes. Check that none of them was ended earlier by an unexpected exception."""
+        """End the processes. Check that an unexpected exception has not ended a process earlier."""
         for sleeper in self.sleepers:
             if sleeper.at:
                 sleeper.die()

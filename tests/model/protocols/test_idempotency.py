@@ -95,7 +95,7 @@ class Replay:
         return "done" if answer.status_code in (200, 201) else str(answer.status_code)
 
     def end(self) -> None:
-        """End the calls. Check that none of them was ended earlier by an unexpected exception."""
+        """End the calls. Check that an unexpected exception has not ended a call earlier."""
         for sleeper in self.processes.values():
             sleeper.die()
             assert sleeper.error is None or isinstance(sleeper.error, ProcessDied), repr(sleeper.error)

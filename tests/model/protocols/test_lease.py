@@ -116,7 +116,7 @@ class Replay:
         return row.state, self.tokens[row.lease_token], _ticks(lease, now), _ticks(row.last_sent_at, now)
 
     def end(self) -> None:
-        """End the processes. Check that none of them was ended earlier by an unexpected exception."""
+        """End the processes. Check that an unexpected exception has not ended a process earlier."""
         for sleeper in self.sleepers:
             sleeper.die()
             assert sleeper.error is None or isinstance(sleeper.error, ProcessDied), repr(sleeper.error)

@@ -1,8 +1,8 @@
 """Reduces the definitions of Stripe's requests to names, types and enumerations, for the paths in use.
 
 `python -m tests.payments.stripe_peer.reduce` reads the parameters from the installed `stripe` library and
-writes `parameters.json`. Stripe generates this library from the OpenAPI document of one API version. The file
-contains none of Stripe's descriptions.
+writes `parameters.json`. Stripe generates this library from the OpenAPI document of one API version. The file does
+not contain Stripe's descriptions.
 """
 
 import json

@@ -15,7 +15,7 @@ from webhooks.models import Attempt, Delivery, Event, EventType, Subscription
 
 
 def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
-    """Create attempts at intervals of one second. Return them in this order.
+    """Create attempts at intervals of one second. Return them, newest last.
 
     Attempts to deliver `checkout.authorized` and `checkout.voided` alternate. Those for `checkout.authorized`
     fail.

@@ -16,11 +16,7 @@ TOO_LONG = "the answer's headers are longer than 16 KiB"
 RECEIVED = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = RECEIVED + b"Transfer-Encoding: chunked\r\n\r\n"
 LONG = RECEIVED + b"Content-Length: 314572800\r\n\r\n"
-RESET = (
-    socket.SOL_SOCKET,
-    socket.SO_LINGER,
-    struct.pack("ii", 1, 0),
-)  # with it, closing resets the connection
+RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing resets the connection
 
 
 class Hostility(NamedTuple):
