@@ -17,8 +17,8 @@ from tests.payments.stripe_peer import remote
 from tests.payments.stripe_peer.remote import Remote
 
 SECONDS_BETWEEN_MESSAGES = 0.3
-# The paths of a look-up are fewer than in the conformance tests, so that no fault affects the lists that
-# tests read.
+# Look-ups have fewer paths than in the conformance tests, so that no fault affects the lists that tests
+# read.
 PATHS = EVERY | {"look_up": ("GET", "/v1/payment_intents/[^/]+|/v1/refunds.*")}
 HANGS, SLOW = 12.0, 9.0  # seconds; both are longer than any call's timeout
 STATES = {"requires_capture": "held", "requires_action": "challenged", "succeeded": "captured"}
