@@ -1,4 +1,4 @@
-"""The middleware that refuses bodies that are too large, and file uploads, before any code parses them."""
+"""The middleware that refuses too large bodies and file uploads before any code parses them."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -12,17 +12,18 @@ from portal.oauth import client_requests
 TOO_LARGE = "This is more than we take here. Go back and send less."
 TOO_LARGE_LOGO = "This file is too large. Go back and use a PNG or JPEG of at most 256 KB."
 NO_FILES = "We take no files here. Go back and send the form alone."
-# In bytes. The limit is lower than for JSON, because a form costs far more to parse, and our forms are short.
+# In bytes. A form costs far more to parse than JSON, and our forms are short. The limit is therefore lower than
+# the limit for JSON.
 LARGEST_FORM = 32 * 1024
 MAX_PARTS = 100
-# The form that uploads a logo. Its view parses the form only for signed-in users. The limit is higher than
-# the limit for a logo, so that the page can explain that a logo is slightly too large.
+# The form that uploads a logo. Its view parses the form only for signed-in users. The form's limit is higher
+# than the limit for a logo. If a logo is slightly too large, the page can therefore explain the problem.
 UPLOADS = {settings.LOGO_PATH: settings.LARGEST_UPLOAD}
 LARGE_BODY_PREFIXES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
 
 
 class BodyMiddleware(MiddlewareMixin):
-    """Middleware that answers 413 to a body that is too large, and 415 to files that are sent to a page.
+    """Middleware that answers 413 if a body is too large, and 415 if a page's form contains files.
 
     With a 413, it also closes the connection. No middleware before this one reads a body. Rule api.body_size.
     """

@@ -44,8 +44,8 @@ app.on_configure.connect(startup.load_settings)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["config.probes"]
 app.autodiscover_tasks()
-# A worker must not return unstarted tasks to the queue. If the connection to Redis is lost, this would fail
-# and end the worker.
+# A worker must not return unstarted tasks to the queue when it loses the connection to Redis. The return would
+# fail, and the error would end the worker.
 Channel.do_restore = False
 
 app.conf.beat_schedule = {
@@ -95,7 +95,7 @@ app.conf.beat_scheduler = "config.celery:Scheduler"
 
 @signals.setup_logging.connect
 def _set_up_logging(**_: Any) -> None:
-    """Set up settings.LOGGING. Celery does not change logging if this signal has a receiver."""
+    """Set up settings.LOGGING. If this signal has a receiver, Celery does not change the logging."""
     logging.config.dictConfig(settings.LOGGING)
 
 
@@ -140,9 +140,9 @@ def _check_sms_sender(**_: Any) -> None:
 def _start_tickers(**_: Any) -> None:
     """Start a thread for each pump, so that a pump that waits for a third party does not delay the others.
 
-    The pump that finishes operations gets 4 * PUMP_SLOTS threads. Each of the three kinds of operations can
-    occupy at most PUMP_SLOTS threads while it waits for the provider. If the provider does not answer, some
-    threads are therefore still free.
+    The pump that finishes operations gets 4 * PUMP_SLOTS threads. It handles three kinds of operations. Each
+    kind can occupy at most PUMP_SLOTS threads while it waits for the provider. Some threads therefore stay
+    free even if the provider does not answer.
     """
     for name in PUMPS:
         for number in range(4 * settings.PUMP_SLOTS if name == FINISH_OPERATIONS else 1):
@@ -152,7 +152,7 @@ def _start_tickers(**_: Any) -> None:
 
 @signals.worker_shutting_down.connect
 def _end_tickers(**_: Any) -> None:
-    """Stop the tickers, so that a worker that is about to end starts no more pumps."""
+    """Stop the tickers, so that a worker that is shutting down does not start another pump."""
     _is_ending.set()
 
 
@@ -188,7 +188,7 @@ def _run_pump(name: str) -> None:
 def _freeze_loaded_code(**_: Any) -> None:
     """Exempt the loaded code from garbage collection.
 
-    It consists of half a million objects that live as long as the process.
+    The code consists of half a million objects that exist as long as the process.
     """
     gc.collect()
     gc.freeze()

@@ -8,7 +8,8 @@ from config import errors
 from config.lib.web import error_pages
 from payments import restore_guard
 
-# Addresses that show or change orders. The portal and the admin stay open, because the repair needs them.
+# Addresses that show or change orders. The portal and the admin stay open, because operators need them for the
+# repair.
 CLOSED_CALLS = ("/api/merchant/", "/api/sandbox/")
 CLOSED_PAGES = ("/pay", "/provider/notifications")
 RETRY_SECONDS = 30
@@ -38,7 +39,7 @@ def _as_unavailable(response: HttpResponse) -> HttpResponse:
 def _is_closed() -> bool:
     """Return True if the database is closed or does not answer.
 
-    If it does not answer now, a restored database might take its place before the view reads it.
+    If the database does not answer, a restored database might replace it before the view reads from it.
     """
     try:
         return restore_guard.is_closed()

@@ -191,7 +191,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
     if code is None:
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
-        # The call is not about a checkout, so no card operation holds the lock.
+        # The call is not about a checkout, so the lock does not belong to a card operation.
         code = "service_unavailable"
     row, details = ERRORS[code], _details_of(exc) or _conflict_details(exc, code, context)
     param = details[0].get("param") if details else None
@@ -206,7 +206,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
 def error_envelope(
     code: str, *, message: str = "", details: list[dict[str, Any]] | None = None, param: str | None = None
 ) -> dict[str, Any]:
-    """Return the error body. Without `message`, its message is the one in the error table."""
+    """Return the error body. If `message` is missing, the error table supplies the message."""
     return {
         "error": {
             "code": code,
@@ -233,8 +233,8 @@ def error_headers(code: str) -> dict[str, str]:
 def _specific_message(exc: Exception, code: str, details: list[dict[str, Any]]) -> str:
     """Return a message for this exception, or "" if the message in the error table is specific enough.
 
-    The message names, for example, the invalid place in the JSON or the wrong field. This helps merchants who
-    log only an error's message.
+    For example, the message names the wrong field or the place of the error in the JSON. This helps merchants
+    who log only the message.
     """
     match exc:
         case strict_json.InvalidJson():
@@ -253,7 +253,7 @@ def _specific_message(exc: Exception, code: str, details: list[dict[str, Any]]) 
 
 
 def _details_of(exc: Exception) -> list[dict[str, Any]]:
-    """Return the details that the exception holds for a developer, or an empty list."""
+    """Return the exception's details for a developer, or an empty list."""
     match exc:
         case creation.InvalidAmountArithmetic():
             difference = exc.actual - exc.expected
@@ -272,7 +272,7 @@ def _details_of(exc: Exception) -> list[dict[str, Any]]:
     return []
 
 
-# The codes of calls that are refused because of the checkout's state.
+# The error codes of calls that the checkout's state does not allow.
 STATE_CONFLICT_CODES = (
     *("not_capturable", "not_cancellable", "not_refundable", "not_payable", "share_not_open"),
     *("not_disputed", "operation_in_progress"),
@@ -282,9 +282,9 @@ STATE_CONFLICT_CODES = (
 def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the checkout's status and allowed actions, for a call that its state does not allow.
 
-    The checkout is read again as a call to read it would, because the allowed actions depend on more than the
-    state that caused the refusal. Return an empty list if the code is not in STATE_CONFLICT_CODES, or if the
-    checkout cannot be read. Rule api.conflict.
+    The function reads the checkout again in the same way as the API's read call, because the allowed actions
+    depend on more than the state that caused the refusal. Return an empty list if the code is not in
+    STATE_CONFLICT_CODES, or if the checkout cannot be read. Rule api.conflict.
     """
     if code not in STATE_CONFLICT_CODES or "checkout_uuid" not in context["kwargs"]:
         return []

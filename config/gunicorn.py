@@ -42,7 +42,7 @@ def post_fork(_arbiter: Any, _worker: Any) -> None:
 
 
 def child_exit(_arbiter: Any, worker: Any) -> None:
-    """Remove the live gauges of a process that has ended. Its counters stay."""
+    """Remove the live gauges of a process that has ended. Keep its counters."""
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         from prometheus_client import multiprocess
 

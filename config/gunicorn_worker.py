@@ -1,4 +1,4 @@
-"""The gunicorn worker class of the web processes. It ensures that a slow client delays no other client."""
+"""The gunicorn worker class of the web processes. It prevents a slow client from delaying other clients."""
 
 import contextlib
 from concurrent.futures import Future
@@ -10,7 +10,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from config.lib.web import bodies, malformed, request_id
 
-# Errors that the service causes, although gunicorn treats them as invalid HTTP from the client.
+# Errors that the service itself causes. Gunicorn would treat them as invalid HTTP from the client.
 SERVER_ERRORS = (errors.ConfigurationProblem, errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)
 
 
@@ -22,14 +22,14 @@ class Worker(ThreadWorker):
         self._watch = bodies.Watch()
 
     def handle(self, conn: Any) -> Any:
-        """Handle a connection, with a time limit for the rest of the request's head. Gunicorn has none."""
+        """Handle a connection, with a time limit for the rest of the request's head. Gunicorn has no such limit."""
         with self._watch.over(conn.sock):
             return super().handle(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Answer invalid HTTP and internal errors with our own responses.
 
-        Gunicorn would copy the client's bytes, which can contain a secret, into the response and the log.
+        Gunicorn's responses and log lines would contain the client's bytes, which can include a secret.
         """
         number = request_id.new_id()
         if isinstance(exc, errors.ParseException) and not isinstance(exc, SERVER_ERRORS):
@@ -45,7 +45,8 @@ class Worker(ThreadWorker):
     def finish_request(self, conn: Any, fs: "Future[Any]") -> None:
         """End a request without waiting for the client to close the connection.
 
-        Gunicorn would wait in the thread that accepts connections, which would delay every new connection.
+        Gunicorn would wait for this in the thread that accepts connections, and so delay every new
+        connection.
         """
         is_kept = not fs.cancelled() and fs.exception() is None and fs.result()
         if not is_kept:

@@ -1,4 +1,4 @@
-"""Response headers about caches, devices and referrers, and support for forms that send `Origin: null`."""
+"""Response headers for caches, devices and referrers, and support for forms that send `Origin: null`."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
@@ -30,9 +30,9 @@ class HeadersMiddleware(MiddlewareMixin):
     """Middleware that sets the headers of every response.
 
     - No cache may store a response, unless its view allows it (rule api.no_store).
-    - No page may use a device, such as the camera. Static files, which are no pages, save these 230 bytes.
+    - No page may use a device, such as the camera. Static files do not need this header of 230 bytes.
     - Our own origin has the permission `payment`. On payers' pages, the provider's origins that collect card
-    details have this permission too.
+      details have this permission too.
     - A page whose address is a secret sends no referrer, not even to our own pages.
     - The response to a deprecated call has headers that announce the deprecation (rule docs.deprecation).
     """

@@ -19,7 +19,7 @@ from config.monitoring import metrics
 
 
 class HealthMiddleware(MiddlewareMixin):
-    """Middleware that answers probes before the host is checked, because probes use the IP address."""
+    """Middleware that answers probes. It runs before the host check, because probes use the IP address as the host."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.path_info not in PATHS:
@@ -32,7 +32,7 @@ PATHS = ("/livez", "/readyz", "/metrics")
 
 
 def answer_probe(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
-    """Return the status and the body of the answer. `authorization` is the header of the request.
+    """Return the status and body of the response. `authorization` is the request's Authorization header.
 
     The status is 404 for a path that is not in PATHS, and for /metrics if the header does not allow it.
     """

@@ -1,4 +1,4 @@
-"""The logging setup. Log lines are JSON, contain the values that are bound to the request, and no secrets.
+"""The logging setup. Log lines are JSON. They contain the values that are bound to the request, and no secrets.
 
 Rules environment.logs, secret.logs.
 """
@@ -31,7 +31,7 @@ _LOGGERS: dict[str, Any] = {
 
 
 def configure(*, in_words: bool) -> dict[str, Any]:
-    """Make structlog write through Python's logging, and return the value of settings.LOGGING.
+    """Make structlog write through Python's logging, and return the value for settings.LOGGING.
 
     With `in_words`, the log is text for people instead of JSON.
     """

@@ -50,7 +50,7 @@ class InsufficientScope(Exception):
 class BearerAuthentication(BaseAuthentication):
     """Authentication by bearer token (rule token.needed).
 
-    Each request looks the token up by its hash, with one SQL statement and without a cache.
+    For each request, one SQL statement looks the token up by its hash. The tokens are not cached.
     """
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
@@ -96,7 +96,8 @@ def _find_caller(token: str) -> Caller:
 def _record_key_use(client_uuid: UUID) -> None:
     """Record that an API key was used now.
 
-    If another call has locked the key's row, record nothing, because calls must not wait for each other.
+    If another call has locked the key's row, the use is not recorded, because calls must not wait for each
+    other.
     """
     queries.execute(statements.RECORD_KEY_USE, [client_uuid])
 
@@ -114,7 +115,7 @@ class HasScope(BasePermission):
 class ClientLimits(BaseThrottle):
     """Rate limits for each API client, and for all clients of a merchant together.
 
-    Each bucket (a group of calls, such as reads) has its own limits. A call always passes if its view
+    Each bucket (a group of calls, such as reads) has its own limits. A call is always allowed if its view
     declares it urgent: the first capture of a hold, and each capture near the end of a hold.
 
     Rules limit.buckets, limit.merchant, limit.last_capture.
@@ -131,7 +132,7 @@ class ClientLimits(BaseThrottle):
 
 
 class StrictJSONParser(BaseParser):
-    """Parser for a body of one JSON value. It refuses JSON that parsers interpret in different ways.
+    """Parser for a body of one JSON value. It refuses JSON that other parsers interpret in different ways.
 
     Examples are duplicate keys, NaN, a byte order mark and lone surrogates.
 
@@ -149,7 +150,7 @@ class StrictJSONParser(BaseParser):
 
 
 class DataRenderer(BaseRenderer):
-    """Renderer that writes a view's data or error as JSON, already in its envelope (rule api.data)."""
+    """Renderer that writes a view's data or error as JSON. It is already in its envelope (rule api.data)."""
 
     media_type = "application/json"
     format = "json"

@@ -27,7 +27,7 @@ _REVOKE_STATEMENTS = {
     "UPDATE": "REVOKE UPDATE ON {table} FROM {role}",
 }
 _EXTRA_GRANTS = (
-    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # to re-encrypt it; a trigger refuses others
+    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # for re-encryption; a trigger refuses the rest
     "GRANT DELETE ON portal_checkoutnote TO {role}",  # for the erasure of a person
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
     "GRANT EXECUTE ON FUNCTION digest_opt_in_again(uuid, text, text) TO {role}",
@@ -36,7 +36,7 @@ _EXTRA_GRANTS = (
 )
 # Only environments other than production can simulate the passage of time.
 _SANDBOX_GRANTS = ("GRANT EXECUTE ON FUNCTION advance_history(uuid, integer) TO {role}",)
-# The owner's connection never uses the service's host, port or password, because these can be a pooler's.
+# The owner's connection never uses the service's host, port or password, because these can belong to a pooler.
 _CLEARED_SETTINGS = {"HOST": "", "PORT": "", "PASSWORD": ""}
 _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
@@ -62,10 +62,10 @@ def as_owner(connection: Any) -> Iterator[bool]:
 
 
 def grant(alias: str) -> None:
-    """Grant the service's role exactly what it needs on all existing tables.
+    """Grant the service's role exactly the privileges that it needs on all existing tables.
 
-    Create the role if it is missing. Call it as the owner. Raises CommandError if the owner may not create
-    roles.
+    Create the role if it is missing. Call this function as the owner. Raises CommandError if the owner may
+    not create roles.
     """
     service = settings.DATABASES[alias]
     role, password = str(service["USER"]), str(service.get("PASSWORD", ""))

@@ -44,12 +44,12 @@ FAIL_POINTS = variables.FAIL_POINTS  # the folder where tests put files that arm
 WEBHOOK_LOOPBACK = variables.WEBHOOK_LOOPBACK  # allows webhooks over http and to this machine
 
 SECRET_KEY = variables.SECRET_KEY
-SECRET_KEY_FALLBACKS = variables.SECRET_KEY_FALLBACKS  # former keys, whose signatures are still accepted
-LOOKUP_KEY = variables.LOOKUP_KEY or SECRET_KEY  # for the digests by which the service finds rows
-# Former keys, for rows with old digests. Without LOOKUP_KEY, SECRET_KEY made the digests.
+SECRET_KEY_FALLBACKS = variables.SECRET_KEY_FALLBACKS  # former keys; their signatures are still valid
+LOOKUP_KEY = variables.LOOKUP_KEY or SECRET_KEY  # for the digests by which rows are looked up
+# Former keys, for rows with older digests. Without a LOOKUP_KEY, the digests were made with SECRET_KEY.
 LOOKUP_KEY_FALLBACKS = variables.LOOKUP_KEY_FALLBACKS + ([] if variables.LOOKUP_KEY else SECRET_KEY_FALLBACKS)
 FIELD_KEYS = variables.FIELD_KEYS
-PORTAL_URL = origins.with_localhost(BASE_URL)  # where people log in
+PORTAL_URL = origins.with_localhost(BASE_URL)  # the address at which people log in
 CHECKOUT_PAGE_URL = variables.CHECKOUT_PAGE_URL or f"{BASE_URL}/pay"
 ALLOWED_HOSTS = [str(urlsplit(url).hostname) for url in (BASE_URL, CHECKOUT_PAGE_URL)]
 ALLOWED_HOSTS += variables.ALLOWED_HOSTS
@@ -84,12 +84,12 @@ CAPTURE_SLOTS = variables.CAPTURE_SLOTS
 PUMP_SLOTS = variables.PUMP_SLOTS
 PASSWORD_SLOTS = variables.PASSWORD_SLOTS
 WEB_ADDRESS = variables.WEB_ADDRESS
-WEB_CONCURRENCY = variables.WEB_CONCURRENCY  # web processes; 0: one for each core
+WEB_CONCURRENCY = variables.WEB_CONCURRENCY  # web processes; 0 means one per core
 WEBHOOK_SLOTS = variables.WEBHOOK_SLOTS
 WEBHOOK_SOURCE_ADDRESSES = variables.WEBHOOK_SOURCE_ADDRESSES
 WEBHOOK_RETENTION = timedelta(days=variables.WEBHOOK_RETENTION_DAYS)
 API_CALL_RETENTION = timedelta(days=variables.API_CALL_RETENTION_DAYS)
-PERSON_RETENTION = timedelta(days=variables.PERSON_RETENTION_DAYS)  # after a person's last order
+PERSON_RETENTION = timedelta(days=variables.PERSON_RETENTION_DAYS)  # counted from a person's last order
 ERASURES_FILE = variables.ERASURES_FILE
 DATABASE_RESTORED = variables.DATABASE_RESTORED
 METRICS_TOKEN = variables.METRICS_TOKEN
@@ -214,10 +214,10 @@ STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.stat
 # --- Database --------------------------------------------------------------------------------------------
 
 _DATABASE = connections.connection_settings(variables.DATABASE_URL)
-_POOL_SIZE = variables.DATABASE_POOL  # 0: no pool, each thread opens a connection when it needs one
+_POOL_SIZE = variables.DATABASE_POOL  # 0: no pool; each thread then opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
-# PostgreSQL then keeps a statement's plan after its fifth use in a connection, which halves its CPU time.
-# Turn this off for a transaction pooler that does not support prepared statements.
+# PostgreSQL keeps the plan of a prepared statement after its fifth use on a connection, which halves its CPU
+# time. Turn this off if a transaction pooler does not support prepared statements.
 _IS_PREPARED = variables.DATABASE_PREPARE
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 json_numbers.parse_large_numbers_as_floats()
@@ -225,13 +225,13 @@ DATABASES = {
     "default": {
         **_DATABASE,
         "ENGINE": "django.db.backends.postgresql",
-        "CONN_HEALTH_CHECKS": True,  # a request does not fail if its connection died in the pool
+        "CONN_HEALTH_CHECKS": True,  # a request then survives the failure of a pooled connection
         "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer can run each statement on a different connection
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
 }
 _REPLICA = connections.connection_settings(variables.DATABASE_REPLICA_URL)
-if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica reads there
+if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica reads from the replica
     DATABASES["replica"] = {
         **_REPLICA,
         "ENGINE": "django.db.backends.postgresql",
@@ -243,12 +243,12 @@ if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica
                 "min_size": 1,
                 "max_size": _POOL_SIZE or 1,
                 "timeout": bounded_connection.ANSWER_SECONDS,
-                "reconnect_timeout": 5,  # seconds; after that, the pool connects only if a thread asks
+                "reconnect_timeout": 5,  # seconds; after that, the pool connects only when a thread asks
                 "connection_class": bounded_connection.BoundedConnection,
             },
         },
     }
-# The role of `migrate`, if the service's own role does not own the tables.
+# The role that `migrate` uses if the service's own role does not own the tables.
 DATABASE_OWNER = connections.connection_settings(variables.DATABASE_OWNER_URL)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}}
@@ -283,7 +283,7 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sandbox] " if SANDBOX else ""
-ACCOUNT_RATE_LIMITS = False  # portal.accounts.login_limits counts instead, in rows that survive a cache flush
+ACCOUNT_RATE_LIMITS = False  # portal.accounts.login_limits counts instead; its rows survive a cache flush
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_FORMAT = {"numeric": True, "length": 8, "dashed": False}
@@ -305,9 +305,9 @@ SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds after the last request, and in total
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
-SECOND_FACTOR_REQUIRED = variables.SECOND_FACTOR_REQUIRED  # for every person
+SECOND_FACTOR_REQUIRED = variables.SECOND_FACTOR_REQUIRED  # for all people
 MFA_ADAPTER = "portal.accounts.login.MfaAdapter"
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by an emailed link, which proves their address
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join through an emailed link, which proves their address
 MFA_FORMS = {
     "authenticate": "portal.accounts.login_forms.SecondFactorForm",
     "reauthenticate": "portal.accounts.login_forms.SecondFactorAgainForm",
@@ -316,18 +316,18 @@ MFA_FORMS = {
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_USER_VERIFICATION = "required"  # makes a passkey count as two factors
-MFA_RATE_LIMITS = False  # portal.accounts.login_limits counts instead, as for passwords
+MFA_RATE_LIMITS = False  # portal.accounts.login_limits counts attempts instead, as for passwords
 MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
-MFA_TOTP_TOLERANCE = 1  # steps of half a minute by which a phone's clock can be wrong
+MFA_TOTP_TOLERANCE = 1  # how wrong a phone's clock can be, in steps of half a minute
 LIVE_PORTAL_URL = variables.LIVE_PORTAL_URL  # address of the other environment's portal
 SANDBOX_PORTAL_URL = variables.SANDBOX_PORTAL_URL
 
 # --- API -------------------------------------------------------------------------------------------------
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
-KEYS_RECORDED_BY = "portal.audit.record_key_action"  # this function records what an API key has changed
-OPERATORS_RECORDED_BY = "portal.operator_changes"  # the module for operators' changes to a merchant
-DISCREPANCIES_DESCRIBED_BY = "portal.backoffice.cases"  # the module that names the order of a discrepancy
+KEYS_RECORDED_BY = "portal.audit.record_key_action"  # the function that records what an API key has changed
+OPERATORS_RECORDED_BY = "portal.operator_changes"  # the module that records operators' changes to a merchant
+DISCREPANCIES_DESCRIBED_BY = "portal.backoffice.cases"  # the module that names a discrepancy's order
 # This function decides whether personal data may be sent to an endpoint that an API key has set.
 KEYS_APPROVED_BY = "portal.keys.may_approve_endpoint"
 SCOPES = {
@@ -364,7 +364,7 @@ LIMITS = {  # rules limit.buckets, limit.test_events, token.failures
     "verbs": variables.LIMIT_VERBS,  # capture and cancel
     "url_checks": variables.LIMIT_URL_CHECKS,  # checks of a merchant's webhook address
     "test_events": "60/hour",  # per merchant: each one is a POST to the merchant's endpoint
-    "csp_reports": "30/minute",  # per network: each one is a browser's request with up to 20 reports
+    "csp_reports": "30/minute",  # per network: each one is a request from a browser, with up to 20 reports
     "refusals_listed": "10/minute",  # entries per key and error code in the portal's log of requests
     "token_failures": variables.LIMIT_TOKEN_FAILURES,
 }
@@ -401,8 +401,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     **CELERY_TASK_PUBLISH_RETRY_POLICY,
 }
 CELERY_TASK_IGNORE_RESULT = True
-# A lost task does no harm, because a later run finds the same rows. Redis therefore stores no copy of a task
-# that a worker has taken. With late acknowledgement, a worker would end if Redis failed during a task.
+# A lost task does no harm, because a later run finds the same rows. Redis therefore does not keep a copy of a
+# task that a worker has taken. With late acknowledgement, a worker would end if Redis failed during a task.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
@@ -423,7 +423,7 @@ EMAIL_USE_TLS = variables.EMAIL_USE_TLS
 EMAIL_TIMEOUT = 5  # seconds to wait for each response of the mail server
 DEFAULT_FROM_EMAIL = variables.DEFAULT_FROM_EMAIL
 OPERATORS = variables.OPERATORS
-SUPPORT_EMAIL = variables.SUPPORT_EMAIL or [*OPERATORS, DEFAULT_FROM_EMAIL][0]  # merchants write there
+SUPPORT_EMAIL = variables.SUPPORT_EMAIL or [*OPERATORS, DEFAULT_FROM_EMAIL][0]  # where merchants write to
 
 # --- Logs: config/logs.py -----------------------------------------------------------------------------------
 

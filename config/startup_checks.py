@@ -1,6 +1,6 @@
 """Startup checks of the database: its version, time limits, triggers and keys.
 
-The service does not start with a database that fails one of them. Rule environment.database.
+The service does not start if its database fails a check. Rule environment.database.
 """
 
 import structlog
@@ -48,7 +48,7 @@ def require_valid_database() -> None:
 
 
 def problems_of_database() -> list[str]:
-    """Return a sentence about each check that the database fails. Raises Error if it does not answer."""
+    """Return a sentence for each check that the database fails. Raises Error if it does not answer."""
     problems = []
     version = int(queries.value(statements.SHOW_VERSION))
     if version < OLDEST:
@@ -73,5 +73,5 @@ def _missing_triggers() -> list[str]:
 
 
 def reason_closed() -> str:
-    """Return the reason if the database is closed, else "". Raises Error if it does not answer."""
+    """Return why the database is closed, or "" if it is open. Raises Error if it does not answer."""
     return CLOSED if restore_guard.is_closed() else ""

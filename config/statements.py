@@ -21,7 +21,7 @@ SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')
 """
 
 FIND_ROLE = "SELECT FROM pg_roles WHERE rolname = %s"
-# Reads the SQL commands that triggers forbid on each table. A table that forbids DELETE can still allow
+# Reads which SQL commands the triggers of each table forbid. A table that forbids DELETE can still allow
 # UPDATE.
 FIND_FORBIDDEN_VERBS = """
 SELECT DISTINCT verb, tgrelid::regclass::text FROM pg_trigger, (VALUES ('DELETE', 8), ('UPDATE', 16)) verbs(verb, bit)
@@ -30,7 +30,7 @@ WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
 
 READ_MIGRATION_DIGESTS = "SELECT obj_description(to_regclass('django_migrations'), 'pg_class')"
 STORE_MIGRATION_DIGESTS = "COMMENT ON TABLE django_migrations IS {}"
-# Reads the sessions that hold the locks for which a session waits. A session's statement can contain secret
+# Reads the sessions that hold the locks for which a session waits. The text of a statement can contain secret
 # data, so only its first word is read.
 FIND_BLOCKING_SESSIONS = """
 SELECT pid, application_name, state, extract(epoch FROM clock_timestamp() - xact_start)::int,
@@ -41,8 +41,8 @@ FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
 READ_ENCRYPTED = "SELECT {key}, {old} FROM {table} WHERE {rows} AND {key} > %s ORDER BY {key} LIMIT {limit}"
 READ_FIRST_ENCRYPTED = READ_ENCRYPTED.replace("AND {key} > %s ", "")
 WRITE_ENCRYPTED = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {old} = %s"
-# The service's role has no permission to change an opt-in's digest directly. It calls this function, which
-# belongs to the owner of the tables.
+# The service's role may not change an opt-in's digest directly. It calls this function, which belongs to the
+# owner of the tables.
 WRITE_OPT_IN = """
 SELECT FROM digest_opt_in_again(digest => left(%s, {letters}), opt_in => %s, former => left(%s, {letters})) AS is_done
 WHERE is_done

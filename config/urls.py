@@ -40,7 +40,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class ApiUuid:
-    """Path converter that accepts any segment. An invalid UUID becomes the nil UUID, which no row has.
+    """Path converter that accepts any segment. It turns an invalid UUID into the nil UUID, which no row has.
 
     The API therefore returns the same error for a malformed id as for an unknown id.
     """
@@ -55,7 +55,7 @@ class ApiUuid:
 
 
 class DownloadName(StringConverter):
-    """Path converter for the name of a file that the documentation offers. No other name matches."""
+    """Path converter for the name of a file that the documentation offers for download. No other name matches."""
 
     regex = "|".join(name.replace(".", r"\.") for name in downloads.FILES)
 
@@ -67,11 +67,11 @@ register_converter(event_schemas.EventTypeConverter, "event_type")
 
 _MERCHANT_API = "/api/merchant/v1/"
 _ONLY_A_BEGINNING = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?")
-# The parts of a beginning of an address of the API, each of which a caller can leave out or get wrong.
+# The parts at the beginning of an API address, each of which a caller can leave out or get wrong.
 _BEGINNING = re.compile(r"/*(?:(?:api|merchant|sandbox|oauth2?|v[0-9]+)(?:/+|$))*")
 _NAME_OF_A_PAGE = re.compile(r"<(?!api_uuid:)")
 _LONGEST_ADDRESS = 200
-# The first parts of paths that have no page, because the caller probably means a path of the API.
+# The first segments of paths that have no page. A caller who requests such a path probably wants the API.
 MEANT_FOR_API = (
     *("api", "oauth", "oauth2", "token", "merchant", "sandbox", "checkouts", "webhooks", "events"),
     *("checkout", "webhook", "event", "v1", "v2"),
@@ -79,10 +79,10 @@ MEANT_FOR_API = (
 
 
 def similar_address(address: str) -> str:
-    """Return the address of the API that a caller probably meant, or "" if there is none.
+    """Return the API address that a caller probably meant, or "" if there is none.
 
-    A wrong version, a wrong beginning, a slash at the end, and typing errors such as `checkout` for `checkouts` are
-    corrected. Rule api.not_found.
+    The function corrects a wrong version, a wrong beginning, a slash at the end, and typing errors such as
+    `checkout` for `checkouts`. Rule api.not_found.
     """
     if len(address) > _LONGEST_ADDRESS:
         return ""
@@ -114,7 +114,7 @@ def _split_address(address: str) -> tuple[str, list[str]]:
 
 @functools.cache
 def _api_routes() -> dict[str, list[list[str]]]:
-    """Return the segments of the API's routes, by the beginnings of the routes.
+    """Return the segments of the API's routes, grouped by the beginning of the route.
 
     The routes of the documentation's pages and files are left out, because their names are not ids.
     """
@@ -135,7 +135,7 @@ def _list_routes(patterns: Iterable[URLPattern | URLResolver], beginning: str = 
             yield route
 
 
-@csrf_exempt  # a POST without a CSRF token gets the same answer as a GET
+@csrf_exempt  # a POST without a CSRF token must get the same answer as a GET
 def api_not_found(request: HttpRequest) -> HttpResponse:
     similar = similar_address(request.path)
     message = f"No such address. Did you mean {similar}?" if similar else ""
@@ -153,7 +153,7 @@ merchant_api = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", front_page.show_front_page, name="front"),
-    # Browsers request this icon for JSON responses, which cannot name another one.
+    # Browsers request this icon when they show a JSON response, because JSON cannot name another icon.
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),
     path(".well-known/security.txt", security_txt.security_txt, name="security_txt"),
     path("security", security_txt.policy, name="security_policy"),

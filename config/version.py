@@ -1,4 +1,4 @@
-"""The version and commit of the running code, which the first line of the log names."""
+"""The version and commit of the running code. The first line of the log names them."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-VERSION = "1.0.0"  # `make release` sets it; CHANGELOG.md lists what each version changed
+VERSION = "1.0.0"  # `make release` sets it; CHANGELOG.md lists the changes in each version
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def running_version() -> str:
     """Return the version and the commit, such as "1.0.0+1a2b3c4d5e6f", or only the version.
 
-    The commit is read from the variable COMMIT, which an image sets, or else from the git repository. If both
+    The commit comes from the variable COMMIT, which an image sets, or else from the git repository. If both
     are missing, only the version is returned.
     """
     commit = os.environ.get("COMMIT", "")[:12] or _read_commit()
@@ -42,5 +42,5 @@ def add(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mutabl
 
 
 def announce(part: str) -> None:
-    """Log which part of the service starts. The log line also has the version."""
+    """Log which part of the service starts. The log line also contains the version."""
     structlog.get_logger("service").info("begins", part=part)

@@ -22,7 +22,7 @@ version.announce("web")
 with startup.refusals_printed():
     startup_checks.require_valid_database()
     senders.require_sender()
-# Import the views now, so that the first request of a process does not wait for the import.
+# Import the views now. Otherwise, the first request to a process would wait for the import.
 list(get_resolver().url_patterns)
 gc.collect()
-gc.freeze()  # loaded code lives as long as the process, so the collector can skip it
+gc.freeze()  # loaded code stays in memory as long as the process, so the collector can skip it

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs `manage.py` as the service's user with the service's environment variables.
 
-For the command `migrate`, it adds the variables of the owner of the tables. The script is installed as
+For the command `migrate`, it adds the variables of the role that owns the tables. The script is installed as
 `checkout-manage` and needs only the standard library.
 
-It reads the files of variables as systemd does. A line has a name, "=", and a value that extends to the end
-of the line. A line that begins with # is a comment.
+It reads the environment files as systemd does. A line has a name, "=", and a value that extends to the end of
+the line. A line that begins with # is a comment.
 """
 
 import os
@@ -17,18 +17,18 @@ PROJECT = Path(__file__).resolve().parents[2]
 VARIABLES = Path(os.environ.get("CHECKOUT_ENV", "/etc/checkout.env"))
 OWNER_VARIABLES_FILE = VARIABLES.with_name(f"{VARIABLES.stem}-owner.env")
 USER = os.environ.get("CHECKOUT_USER", "checkout")
-KEPT = ("PATH", "LANG", "TERM", "DJANGO_SUPERUSER_PASSWORD")  # variables of the shell that the command gets
+KEPT = ("PATH", "LANG", "TERM", "DJANGO_SUPERUSER_PASSWORD")  # the shell's variables that the command gets
 
 
 def read_variables(path: Path) -> dict[str, str]:
-    """Return the variables that a file sets. Empty values count as not set."""
+    """Return the variables that an environment file sets. Empty values count as not set."""
     lines = (line.strip() for line in path.read_text().splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {name.strip(): value.strip().strip("\"'") for name, _, value in pairs if value.strip()}
 
 
 def main(arguments: list[str]) -> None:
-    """Switch to the service's user, and replace this process by `manage.py` with these arguments."""
+    """Switch to the service's user, and replace this process with `manage.py` and these arguments."""
     variables = read_variables(VARIABLES)
     if arguments[:1] == ["migrate"]:
         variables |= read_variables(OWNER_VARIABLES_FILE)

@@ -1,9 +1,9 @@
 """`make env`: create the files of a new installation.
 
-These are its environment variables with new keys, a self-signed certificate, a folder for the challenges of
-certificate renewal, and folders for back-ups and for files that are not part of the database. Existing files are not
-changed.
-The script runs before the installation, so it needs only the standard library and openssl.
+The script writes environment variables with new keys, and a self-signed certificate. It makes a folder for
+the challenges of certificate renewal, a folder for back-ups, and a folder for files that are not part of the
+database. It does not change existing files. It runs before the installation, so it needs only the standard
+library and openssl.
 """
 
 import base64

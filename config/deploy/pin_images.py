@@ -1,7 +1,7 @@
-"""`make pin`: write the digests of the images that compose.yaml takes from a registry into .env.
+"""`make pin`: write the digests of the registry images in compose.yaml into .env.
 
-A tag such as `nginx:1.28` can name another image tomorrow; a digest cannot. The script pulls the image of each tag, and
-replaces the image's variable in .env. It needs only the standard library and docker.
+A tag such as `nginx:1.28` can refer to a different image tomorrow; a digest cannot. The script pulls the
+image for each tag, and sets the image's variable in .env. It needs only the standard library and docker.
 """
 
 import re

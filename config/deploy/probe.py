@@ -1,4 +1,4 @@
-"""A container's health check: exits 0 if the process answers that it is alive.
+"""A container's health check. It exits with 0 if the process answers that it is alive.
 
 Run it with `python -m config.deploy.probe`.
 """

@@ -1,13 +1,13 @@
 """The checks of `manage.py doctor`: whether everything that the service needs is there and answers.
 
-The variables are checked before, at each start (`config/variables`).
+Each start has already checked the variables (`config/variables`).
 """
 
 from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """A sentence about what is wrong, with its remedy. A warning does not keep the service from working."""
+    """A sentence that says what is wrong, with its remedy. The service still works despite a warning."""
 
     sentence: str
     is_warning: bool = False

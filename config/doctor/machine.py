@@ -1,4 +1,4 @@
-"""Checks of this machine: disks, folders, certificates, and values that only an operator can judge."""
+"""Checks of this machine: its disks, folders and certificates, and values that only an operator can judge."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from django.conf import settings
 from config.doctor import Finding
 from config.monitoring import certificates as public_certificates
 
-LEAST_FREE = 0.05  # part of a disk
+LEAST_FREE = 0.05  # the fraction of a disk that must be free
 CERTIFICATE_DAYS = 14
 
 
@@ -27,7 +27,7 @@ def disks() -> Iterator[Finding]:
 
 
 def folders() -> Iterator[Finding]:
-    """Check that this process can write where it must, and that `make static` has run."""
+    """Check that this process can write to the folders that it needs, and that `make static` has run."""
     for folder in _written_folders():
         if not folder.is_dir():
             yield Finding(f"The folder {folder} does not exist. Create it, or mount its disk.")
@@ -68,7 +68,7 @@ def _certificate(host: str, port: int) -> Iterator[Finding]:
 
 
 def hints() -> Iterator[Finding]:
-    """Warn about values that are allowed but rarely meant."""
+    """Warn about values that are allowed but rarely intended."""
     if settings.LOCAL:
         return
     if not settings.TRUSTED_PROXY_COUNT:

@@ -1,4 +1,4 @@
-"""Checks of the card provider and the SMS carrier. They move no money and send no text."""
+"""Checks of the card provider and the SMS carrier. The checks move no money and send no SMS message."""
 
 from collections.abc import Iterator
 

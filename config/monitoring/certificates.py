@@ -1,6 +1,7 @@
-"""The certificates of the public hosts, as the proxy serves them: when they expire.
+"""The expiry dates of the public hosts' certificates, as the proxy serves them.
 
-Beat watches them, because the service has one beat. Rules environment.doctor, environment.alerts.
+Beat watches the certificates, because the service has only one beat process. Rules environment.doctor,
+environment.alerts.
 """
 
 import socket

@@ -1,7 +1,7 @@
-"""The SQLSTATE of database errors, in the log and in the metrics.
+"""The SQLSTATE codes of database errors, for the log and the metrics.
 
-Each logged database error gets its code, such as 53100 for a full disk. Rules environment.logs,
-environment.alerts.
+The log line of each database error gets the error's code, such as 53100 for a full disk. Rules
+environment.logs, environment.alerts.
 """
 
 from collections.abc import MutableMapping
@@ -9,19 +9,19 @@ from typing import Any
 
 from prometheus_client import Counter
 
-MAX_CAUSES = 10  # exceptions in a chain that are looked at
+MAX_CAUSES = 10  # how many exceptions of a chain are examined
 ERRORS = Counter("checkout_database_errors", "Logged errors of the database, by their SQLSTATE", ["sqlstate"])
 REFUSED_WRITES = (
     "53100",
     "58030",
     "25006",
-)  # full disk, I/O error, only reads: those of the alert WritesFail
+)  # full disk, I/O error, read-only database: the errors that cause the alert WritesFail
 for _sqlstate in REFUSED_WRITES:
-    ERRORS.labels(_sqlstate)  # so that it begins at 0: an alert does not see the first value of a counter
+    ERRORS.labels(_sqlstate)  # the counter begins at 0, because an alert cannot see a counter's first value
 
 
 def add_sqlstate(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Add `sqlstate` to a line with a database error, and count the error. This is a processor of structlog."""
+    """Add `sqlstate` to a log line about a database error, and count the error. This is a structlog processor."""
     error = _logged_error(line.get("exc_info"))
     for _ in range(MAX_CAUSES):
         if error is None:

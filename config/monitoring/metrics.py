@@ -42,7 +42,7 @@ def is_allowed(authorization: str) -> bool:
 
 
 def metrics_text() -> bytes:
-    """Return the metrics of all processes that write to the same folder, and the database's figures."""
+    """Return the metrics of all processes that use the same metrics folder, and the database's figures."""
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -51,7 +51,7 @@ def metrics_text() -> bytes:
 
 
 class _LastFigures:
-    """The database's figures when this process last read them, so that no request waits for the database."""
+    """The figures that this process last read from the database. They save requests from waiting for the database."""
 
     rows: Sequence[figures.Figure] = ()
     answers = False
@@ -76,7 +76,7 @@ def read_figures() -> None:
 
 
 class _Figures(Collector):
-    """Collector that passes the version and the database's figures to the Prometheus library."""
+    """Collector that gives the version and the database's figures to the Prometheus library."""
 
     def collect(self) -> Iterator[Metric]:
         version = GaugeMetricFamily("checkout_version", "1, with the version that runs", labels=["version"])

@@ -48,7 +48,7 @@ def _report_errors(part: str) -> None:
 
 
 def _redact_event(event: Any, hint: dict[str, Any]) -> Any:
-    """Return Sentry's event for a log line, with message and fields separated and secrets blanked in both."""
+    """Return Sentry's event for a log line, with separate message and fields, and with secrets blanked in both."""
     import sentry_sdk
     from sentry_sdk.utils import event_from_exception
 

@@ -62,7 +62,7 @@ def register(
     *serializers: type[Serializer[Any]],
     direction: Literal["request", "response"] = "response",
 ) -> None:
-    """Add the objects of these serializers, which no view of the merchant API uses, to the document."""
+    """Add the objects of these serializers to the document. No view of the merchant API uses these serializers."""
     view = build_mocked_view("POST", "/", extend_schema(), registry)
     described: AutoSchema = view.schema
     for serializer in serializers:
@@ -75,7 +75,7 @@ def reference_to(name: str) -> Schema:
 
 
 def json(media: Schema) -> Schema:
-    """Return the member `content` of a JSON body."""
+    """Return the member `content` for a JSON body."""
     return {"application/json": media}
 
 

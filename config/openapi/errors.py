@@ -19,7 +19,7 @@ from portal.developer_docs.reference import ErrorCode
 Schema = dict[str, Any]
 COMMON_CODES = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
 ANY_CALL_CODES = (*COMMON_CODES, "service_unavailable")
-# No operation returns these codes, because they mean that no operation has the address or the method.
+# No operation returns these codes. They mean that no operation has the request's address or method.
 NO_OPERATION_CODES = ("not_found", "method_not_allowed")
 WITH_BODY = ("invalid_json", "request_timeout", "payload_too_large", "unsupported_media_type")
 WITH_FIELDS = ("validation_failed",)

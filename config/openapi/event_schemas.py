@@ -1,4 +1,4 @@
-"""A JSON Schema (draft 2020-12) for each event type, from the same schemas as the webhooks in the API's document.
+"""A JSON Schema (draft 2020-12) for each event type, made from the webhooks' schemas in the API's document.
 
 Rule event.schemas.
 """
@@ -28,7 +28,7 @@ class EventTypeConverter(StringConverter):
 
 
 def event_schema(kind: EventType) -> Schema:
-    """Return the JSON Schema of the body of an event. It needs no other document."""
+    """Return the JSON Schema of an event's body. The schema refers to no other document."""
     document = schema.document()
     operation = document["webhooks"][kind.value]["post"]
     media = operation["requestBody"]["content"]["application/json"]
@@ -57,7 +57,7 @@ def _referenced_names(part: Schema, schemas: Schema) -> list[str]:
 
 
 def _self_contained(part: Any) -> Any:
-    """Return a part whose references lead into `$defs`, without OpenAPI's extensions.
+    """Return a part whose references point into `$defs`, without OpenAPI's extensions.
 
     Validators in strict mode refuse the extensions.
     """
@@ -72,7 +72,7 @@ def _schema_bytes(kind: EventType) -> bytes:
     return orjson.dumps(event_schema(kind), option=orjson.OPT_INDENT_2)
 
 
-@csrf_exempt  # a POST gets 405, and not 403 because it has no CSRF token
+@csrf_exempt  # without this, a POST would get 403 for its missing CSRF token instead of 405
 @require_safe
 def serve_event_schema(_request: HttpRequest, event_type: str) -> HttpResponse:
     """Serve the schema of an event at GET /api/schema/events/<type>.json."""

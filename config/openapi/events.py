@@ -116,7 +116,7 @@ def listed_event() -> Schema:
 
 
 def schemas(registry: ComponentRegistry) -> Schema:
-    """Return the schemas of all event envelopes. The schema `Event` matches any envelope by its `type`.
+    """Return the schemas of all event envelopes. The schema `Event` selects one of them by the event's `type`.
 
     Also register the schemas of the events' data.
     """
@@ -137,9 +137,10 @@ def schemas(registry: ComponentRegistry) -> Schema:
 
 
 def _listed_opted_in_schema() -> Schema:
-    """Return the schema of a listed `marketing.opted_in`, whose personal data can be withheld.
+    """Return the schema of a `marketing.opted_in` event in the feed, where its personal data can be withheld.
 
-    Rule events.personal. The data is an object or null, because generators cannot write a property that is only null.
+    Rule events.personal. The data is an object or null, because generators cannot write a property that is
+    only null.
     """
     envelope = _envelope_schema(EventType.OPTED_IN)
     why = "Null without the scope `customers:read`, and after deletion, a week after the delivery ended."

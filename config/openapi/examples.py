@@ -1,4 +1,4 @@
-"""The examples in the API's document, recorded from a real run of the API in examples.json.
+"""The examples in the API's document. They were recorded in a real run of the API, and are stored in examples.json.
 
 tests/config/openapi/test_schema.py repeats the run and compares the results. That file says how to record the
 examples again.

@@ -29,7 +29,7 @@ class FieldSchema(OpenApiSerializerFieldExtension):
 
 
 class ComputedSchema(OpenApiSerializerFieldExtension):
-    """The schema of a computed field: that of the field or serializer that writes its value."""
+    """The schema of a computed field, which is the schema of the field or serializer that writes its value."""
 
     target_class = Computed
 
@@ -41,7 +41,7 @@ class ComputedSchema(OpenApiSerializerFieldExtension):
 
 
 class EnvelopeSchema(OpenApiSerializerFieldExtension):
-    """The schema of an event in the feed. The event's data can be withheld, or its type can be newer."""
+    """The schema of an event in the feed. Its data can be withheld, and its type can be newer than the document."""
 
     target_class = Envelope
 

@@ -191,9 +191,9 @@ _CLIENT_ENDPOINT: Schema = {
 
 
 def _request_body(body: str, example: Any) -> Schema:
-    """Return the request body. Both forms of it have one schema.
+    """Return the request body. Its JSON form and its form encoding share one schema.
 
-    Some generators never make the class of a schema that only a form has.
+    Some code generators do not make a class for a schema that only a form uses.
     """
     media = {"schema": reference_to(body)} | components.example_member(example)
     return {

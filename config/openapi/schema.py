@@ -1,4 +1,4 @@
-"""The API's document (OpenAPI 3.1), which drf-spectacular makes from the views, serializers and tables."""
+"""The API's document (OpenAPI 3.1). drf-spectacular makes it from the views, serializers and tables."""
 
 import re
 from email.utils import parseaddr
@@ -42,7 +42,7 @@ _REFERENCE = re.compile(rb'"#/components/schemas/(\w+)"')
 
 
 class EndpointSchema(AutoSchema):
-    """Describes a view's method by its row in TABLES and the serializers that this row names."""
+    """Describes a method of a view. It uses the method's row in TABLES and the serializers that this row names."""
 
     @property
     def _view_and_method(self) -> tuple[type[APIView], str]:
@@ -120,8 +120,8 @@ class EndpointSchema(AutoSchema):
     def _all_error_codes(self) -> set[str]:
         """Return all error codes of the call.
 
-        Every call can return some of the codes. Some depend on the call's form, such as a body or a cursor.
-        The call's row in TABLES names the other codes.
+        Every call can return some of these codes. Others depend on the call's form, such as a body or a
+        cursor. The call's row in TABLES names the remaining codes.
         """
         endpoint = self._described_endpoint
         by_shape = {
@@ -140,14 +140,14 @@ class EndpointSchema(AutoSchema):
 
 
 def select_described(endpoints: list[Any]) -> list[Any]:
-    """Return the endpoints that TABLES names, in the order of TABLES. Preprocessing hook."""
+    """Return the endpoints that TABLES names, in the order of TABLES. This is a preprocessing hook."""
     order = list(ENDPOINTS)
     named = [row for row in endpoints if (row[3].cls, row[2]) in ENDPOINTS]
     return sorted(named, key=lambda row: order.index((row[3].cls, row[2])))
 
 
 def complete_document(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Add the OAuth endpoints, the webhooks and the envelopes of responses. Postprocessing hook.
+    """Add the OAuth endpoints, the webhooks and the response envelopes. This is a postprocessing hook.
 
     Rule api.clients.
     """
@@ -169,7 +169,7 @@ def complete_document(result: Schema, generator: SchemaGenerator, **_: Any) -> S
 
 
 def _envelope_schemas(paths: Schema) -> Schema:
-    """Return the named envelopes of responses. Without names, code generators would number them."""
+    """Return the named response envelopes. Without names, code generators would number them."""
     names = sorted(name for name in _referenced_names(paths) if name.endswith(WRAPPED))
     return {name: _envelope_schema(name.removesuffix(WRAPPED)) for name in names}
 
@@ -202,7 +202,7 @@ def _error_examples() -> Schema:
 
 
 def _without_marks(value: Any) -> Any:
-    """Remove drf-spectacular's marks on enums, and its `allOf` around a reference with a description."""
+    """Remove the marks that drf-spectacular adds to enums, and its `allOf` around a reference with a description."""
     if isinstance(value, dict):
         value = value | value["allOf"][0] if "allOf" in value else value
         return {
@@ -233,7 +233,7 @@ def _mark_deprecated(paths: Schema) -> None:
 
 @Once
 def document() -> Schema:
-    """Return the document. It is made once, because its generator cannot run twice at the same time."""
+    """Return the document. It is made only once, because its generator cannot run twice at the same time."""
     schema: Schema = SchemaGenerator().get_schema(request=None, public=True)
     schema["info"] |= {
         "description": guide.guide_text(schema),

@@ -1,4 +1,4 @@
-"""Variables of the environment, addresses, keys, database and Redis."""
+"""Variables for the environment, addresses, keys, database and Redis."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,7 +10,7 @@ from config.variables.variable import Variable
 
 @dataclass(frozen=True)
 class Basics:
-    """The values of the variables without which the service does not start."""
+    """The values of the variables that the service needs to start."""
 
     ENVIRONMENT: Annotated[
         str,

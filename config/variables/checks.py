@@ -13,11 +13,11 @@ from config.variables.partners import (
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 DATABASES = ("DATABASE_URL", "DATABASE_OWNER_URL", "DATABASE_REPLICA_URL")
-DIFFERENT_CHARACTERS = 16  # a random key of 50 characters has more
+DIFFERENT_CHARACTERS = 16  # a random key of 50 characters has more different characters
 
 
 def find_problems(values: Mapping[str, Any]) -> list[str]:
-    """Return the problems of the values that could be read. A missing name had a problem of its own."""
+    """Return a sentence for each problem. A missing name could not be read, so its problem is already reported."""
     environment = values["ENVIRONMENT"]
     found = [*_problems_of_partners(_Values(values), environment)]
     found += (
@@ -29,7 +29,7 @@ def find_problems(values: Mapping[str, Any]) -> list[str]:
 
 
 class _Values(dict[str, Any]):
-    """The values by name. A name that could not be read gives None, which no check refuses."""
+    """The values by name. If a variable could not be read, its value is None, which no check refuses."""
 
     def __missing__(self, name: str) -> None:
         return None
@@ -110,7 +110,7 @@ def is_loopback(url: str) -> bool:
 
 
 def is_protected(database: Mapping[str, str]) -> bool:
-    """Return whether no other machine can read or answer the connection to a database."""
+    """Return whether the connection to a database is protected: no other machine can read it or answer it."""
     host = database.get("hostaddr") or database.get("host") or ""
     is_local = not host or host.startswith("/") or host in LOOPBACK
     return is_local or database.get("sslmode") == "verify-full"

@@ -1,4 +1,4 @@
-"""Django's connection settings of a database, from the parts of its address."""
+"""Django's connection settings for a database, made from the parts of its address."""
 
 import sys
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ _NAMES = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOS
 
 
 def connection_settings(parts: Mapping[str, str]) -> dict[str, Any]:
-    """Return Django's settings for a database. Without parts (an address that is not set), return {}."""
+    """Return Django's settings for a database. If the address is not set and has no parts, return {}."""
     if not parts:
         return {}
     options = {"application_name": _process_name()}
@@ -18,7 +18,7 @@ def connection_settings(parts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _process_name() -> str:
-    """Return this process's name for PostgreSQL's list of connections, such as checkout-web."""
+    """Return the name that this process has in PostgreSQL's list of connections, such as checkout-web."""
     if "gunicorn" in sys.argv[0]:
         return "checkout-web"
     commands = [word for word in sys.argv if word in {"worker", "beat"}] or sys.argv[1:2] or sys.argv

@@ -1,4 +1,4 @@
-"""Variables of limits, slots, retention, monitoring and local runs."""
+"""Variables for limits, slots, retention, monitoring and local runs."""
 
 from dataclasses import dataclass
 from typing import Annotated

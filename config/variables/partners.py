@@ -1,4 +1,4 @@
-"""Variables of the card provider, the SMS carrier and the mail server."""
+"""Variables for the card provider, the SMS carrier and the mail server."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,7 +15,7 @@ TWILIO_SMS_SENDER = "hosted_page.sms.senders.twilio.TwilioSender"
 
 @dataclass(frozen=True)
 class Partners:
-    """The values of the variables about other services."""
+    """The values of the variables that concern other services."""
 
     PROVIDER: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""Read the environment variables. All problems are reported together, one sentence each."""
+"""Reads the environment variables. It reports all problems together, one sentence each."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from config.variables import checks
 from config.variables.table import OTHERS, TABLE, Variables
 from config.variables.variable import MISSING
 
-MISSPELT = 0.86  # similarity of two names (difflib) from which one counts as the other, misspelt
+MISSPELT = 0.86  # from this similarity (difflib) on, a name counts as a misspelt form of another name
 LONGEST_NAME = 40
 
 
@@ -46,7 +46,7 @@ def read(environ: Mapping[str, str]) -> Variables:
 
 
 def misspelt_names(environ: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each variable that looks like one of ours, but is not."""
+    """Return a sentence for each variable whose name is similar to one of ours but not equal to it."""
     unknown = (name for name in sorted(environ) if name not in TABLE and name not in OTHERS)
     pairs = (
         (name, get_close_matches(name, TABLE, 1, MISSPELT)) for name in unknown if len(name) <= LONGEST_NAME

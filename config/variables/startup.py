@@ -1,4 +1,4 @@
-"""The start of a process. A refused start prints its reasons as sentences, not as a traceback."""
+"""The start of a process. If the process must not start, it prints the reasons as sentences, without a traceback."""
 
 import sys
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-WRONG_CONFIGURATION = 78  # the exit status EX_CONFIG of sysexits.h
+WRONG_CONFIGURATION = 78  # the exit status EX_CONFIG in sysexits.h
 
 
 @contextmanager
 def refusals_printed() -> Iterator[None]:
-    """Turn ImproperlyConfigured into its sentences on stderr and exit status WRONG_CONFIGURATION."""
+    """Turn ImproperlyConfigured into sentences on stderr, and exit with the status WRONG_CONFIGURATION."""
     try:
         yield
     except ImproperlyConfigured as refused:
@@ -22,6 +22,6 @@ def refusals_printed() -> Iterator[None]:
 
 
 def load_settings(**_: Any) -> None:
-    """Load the settings, or print why the service must not start and exit."""
+    """Load the settings. If the service must not start, print the reasons and exit."""
     with refusals_printed():
         settings.configured or settings.ENVIRONMENT  # noqa: B018 - the first use of a setting loads all of them

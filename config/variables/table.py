@@ -1,6 +1,6 @@
 """The table of all environment variables, and their values.
 
-`make variables` writes `.env.example` and the table of docs/operate.md from it.
+`make variables` uses it to write `.env.example` and the table in docs/operate.md.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from config.variables.variable import Variable
 
 @dataclass(frozen=True)
 class Variables(Operation, Partners, Basics):
-    """The values of all variables, by their names. `reading.read` makes it."""
+    """The values of all variables, by variable name. `reading.read` makes it."""
 
 
 _HINTS = get_type_hints(Variables, include_extras=True)
 TABLE: dict[str, Variable] = {name: get_args(hint)[1] for name, hint in _HINTS.items()}
 
-# Names in the environment that other programs read: Docker Compose, the proxy, PgBouncer, `make run`, AWS.
+# Variables in the environment that other programs read: Docker Compose, the proxy, PgBouncer, `make run`, AWS.
 OTHERS = {
     *("COMMIT", "PORT", "SERVER_NAME", "POSTGRES_PASSWORD", "CHECKOUT_PASSWORD", "VALKEY_PASSWORD"),
     *("NGINX_IMAGE", "POSTGRES_IMAGE", "VALKEY_IMAGE"),

@@ -1,4 +1,4 @@
-"""The types of environment variables: how a text becomes a value, and which texts are valid."""
+"""The types of environment variables. A type says which texts are valid, and turns a text into a value."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class ValueType(Generic[T]):
     """A type of variable. `words` completes the sentence "NAME must be …".
 
-    `parse` returns the value of a text that is not empty. It raises ValueError if the text is invalid.
+    `parse` turns a text that is not empty into a value. It raises ValueError if the text is invalid.
     """
 
     words: str
@@ -26,7 +26,7 @@ class ValueType(Generic[T]):
 
 
 def whole(least: int, most: int) -> ValueType[int]:
-    """Return the type of whole numbers between two bounds, both included."""
+    """Return the type of whole numbers from `least` to `most`, both included."""
 
     def parse(raw: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,12}", raw) or not least <= int(raw) <= most:
@@ -37,7 +37,7 @@ def whole(least: int, most: int) -> ValueType[int]:
 
 
 def matching(pattern: str, words: str) -> ValueType[str]:
-    """Return the type of texts that match a regular expression as a whole."""
+    """Return the type of texts that match a regular expression completely."""
 
     def parse(raw: str) -> str:
         if not re.fullmatch(pattern, raw, re.ASCII):
@@ -52,7 +52,7 @@ def one_of(*choices: str) -> ValueType[str]:
 
 
 def listed(pattern: str, words: str) -> ValueType[list[str]]:
-    """Return the type of comma-separated texts that each match a regular expression as a whole."""
+    """Return the type of comma-separated texts, each of which matches a regular expression completely."""
 
     def parse(raw: str) -> list[str]:
         parts = split(raw)
@@ -68,7 +68,7 @@ def url(*schemes: str, path: str = "[^?#]*") -> ValueType[str]:
 
     def parse(raw: str) -> str:
         parts = urlsplit(raw)
-        port = parts.port  # raises ValueError if it is not a port
+        port = parts.port  # raises ValueError for an invalid port
         if parts.scheme not in schemes or not parts.hostname or port == 0:
             raise ValueError
         if parts.query or parts.fragment or not re.fullmatch(path, parts.path):
@@ -115,7 +115,7 @@ def _field_keys(raw: str) -> list[str]:
     if not keys:
         raise ValueError
     for key in keys:
-        Fernet(key)  # raises ValueError if it is not a key
+        Fernet(key)  # raises ValueError for an invalid key
     return keys
 
 
@@ -131,7 +131,7 @@ def _database(raw: str) -> dict[str, str]:
 
 def _redis(raw: str) -> str:
     parts = urlsplit(raw)
-    port = parts.port  # raises ValueError if it is not a port
+    port = parts.port  # raises ValueError for an invalid port
     is_socket = parts.scheme == "unix" and parts.path.startswith("/")
     if not is_socket and (parts.scheme not in {"redis", "rediss"} or not parts.hostname or port == 0):
         raise ValueError

@@ -1,7 +1,7 @@
 """Django's migrate command, with a limit of 3 s for each wait for a lock.
 
-Other sessions queue behind a migration that waits for a lock, so a long wait would stop the service. If the
-wait fails, the error names the sessions that hold the lock. Rules environment.migrate,
+Other sessions queue behind a migration that waits for a lock, so a long wait would stop the service. If a
+wait times out, the error names the sessions that hold the lock. Rules environment.migrate,
 environment.migrations.
 """
 
@@ -21,10 +21,10 @@ from config.lib import locks
 from config.lib.database import limits
 
 LOCK_SECONDS = 3
-# In seconds; 0 means no limit. Statements have no limit, because an index can take long to build. Only the
-# wait for a lock has a limit, because other sessions queue behind the waiting migration.
+# In seconds; 0 means no limit. Statements have no limit, because an index can take long to build. Only the wait
+# for a lock has a limit, because other sessions queue behind the waiting migration.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
-CHECK_SECONDS = 0.5  # the pause between two queries for the sessions that hold the lock
+CHECK_SECONDS = 0.5  # the pause between two checks for the sessions that hold the lock
 WAITED_TOO_LONG = """{what} waited {seconds} s for a lock that these sessions hold, and {became}:
 {holders}
 {left} Run migrate again when these sessions have ended, or end them."""
@@ -64,7 +64,7 @@ class Command(migrate.Command):
             super().handle(*args, **options)
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
-        """Remember the current migration from its start until it succeeds."""
+        """Remember which migration is running, from its start until it succeeds."""
         if action in ("apply_start", "unapply_start"):
             self._under_way = migration
         elif migration is not None:
@@ -91,9 +91,9 @@ class Command(migrate.Command):
 
 @contextlib.contextmanager
 def _migration_limits(connection: Any) -> Iterator[int]:
-    """Set the limits of a migration until the block ends, and yield the process id of the session.
+    """Apply the time limits of a migration for the duration of the block, and yield the session's process id.
 
-    If the session is in a transaction, the limits are set only for the transaction.
+    If the session is in a transaction, the limits apply only to the transaction.
     """
     is_session = not connection.in_atomic_block
     with connection.cursor() as cursor:
@@ -114,7 +114,8 @@ def _migration_limits(connection: Any) -> Iterator[int]:
 def _watch_blockers(connection: Any, pid: int) -> Iterator[list[str]]:
     """Yield a list of the sessions that block the session `pid`.
 
-    A thread with a separate connection keeps the list up to date. If no session blocks, the last list stays.
+    A thread with a separate connection keeps the list up to date. When no session blocks, the list keeps its
+    last content.
     """
     holders: list[str] = []
     ended = threading.Event()

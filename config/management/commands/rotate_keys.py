@@ -1,6 +1,6 @@
 """The command `manage.py rotate_keys`, which rewrites every value that needs a former key.
 
-The former keys are all keys of FIELD_KEYS except the first, and those of LOOKUP_KEY_FALLBACKS. The command
+The former keys are all keys in FIELD_KEYS except the first, and all keys in LOOKUP_KEY_FALLBACKS. The command
 can run while the service runs. It commits each batch, and skips values that already use the current keys. It
 can therefore be stopped and started again. Rule secret.keys.
 """
@@ -35,7 +35,7 @@ def _reencrypt(sealed: str) -> str:
 
 
 def _renew_number(stored: str) -> str:
-    """Return a value of a FindableTextField, digested and encrypted with the current keys."""
+    """Return a FindableTextField's value, digested and encrypted with the current keys."""
     sealed = stored[DIGEST_LETTERS:]
     return crypto.FindableTextField.digest(crypto.decrypt(sealed)) + _reencrypt(sealed)
 
@@ -50,7 +50,7 @@ class EncryptedColumn(NamedTuple):
     """A column whose values are encrypted or digested with a key.
 
     `old` and `new` are the SQL expressions that read and write the column as text. `rows` is the condition
-    for the rows to rewrite, and the function `renew` rewrites a value.
+    that selects the rows to rewrite. The function `renew` rewrites a value.
     """
 
     model: type[Model]
@@ -69,7 +69,7 @@ class EncryptedColumn(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of a value that needs a former key: new value, primary key of the value's row, old value."""
+    """A value that must be rewritten: its new form, the primary key of its row, and its old form."""
 
     new: str
     row: Any
@@ -103,7 +103,7 @@ class Command(BaseCommand):
             )
 
     def _rotate(self, place: EncryptedColumn, conflicts: list[str]) -> int:
-        """Rewrite a column; return how many values could not be written because they had changed."""
+        """Rewrite a column; return how many values were not written because they had changed since they were read."""
         name = place.statement("{table}.{column}")
         read = found = written = 0
         for rows, changes in _batches(place):
@@ -118,7 +118,7 @@ class Command(BaseCommand):
 
 
 def _places() -> Iterator[EncryptedColumn]:
-    """Yield all columns whose values need a key, except the columns of sessions, which expire soon."""
+    """Yield all columns whose values need a key, except the session columns, because sessions expire soon."""
     for model in apps.get_models():
         for field in model._meta.local_fields:
             yield from _in_field(model, field)
