@@ -1,4 +1,4 @@
-"""Processing of many rows in small steps. Each step has its own transaction, so no transaction is long."""
+"""Functions that process many rows in small steps. Each step has its own transaction, so no transaction is long."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 
 ROWS = 1000
-BATCHES = 2000  # maximum number of steps in one run; the next run continues
+BATCHES = 2000  # the maximum number of steps in one run; the next run continues
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 
@@ -23,7 +23,7 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
 def iterate(rows: QuerySet[M]) -> Iterator[M]:
     """Yield the rows in the order of their keys. Each statement reads a thousand rows.
 
-    No database cursor stays open between the statements, so the caller may write and commit.
+    No database cursor stays open between two statements, so the caller may write and commit.
     """
     ordered = rows.order_by("pk")
     found = list(ordered[:ROWS])
@@ -33,10 +33,10 @@ def iterate(rows: QuerySet[M]) -> Iterator[M]:
 
 
 def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
-    """Run `step` repeatedly, each time in its own transaction; return the total number of processed rows.
+    """Run `step` repeatedly, each time in its own transaction. Return the total number of processed rows.
 
     `step` gets the maximum number of rows to process, and returns how many it has processed. The loop ends
-    when this is less than the maximum, or after BATCHES steps.
+    when this number is below the maximum, or after BATCHES steps.
     """
     total = 0
     for _ in range(BATCHES):
@@ -49,14 +49,14 @@ def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
 
 
 def delete(old: QuerySet[Any]) -> int:
-    """Delete the rows in small steps; return how many there were."""
+    """Delete the rows in small steps; return how many were deleted."""
     return repeat(lambda rows: _run_batch(old, rows, lambda found: found.delete()))
 
 
 def update(old: QuerySet[Any], **values: Any) -> int:
-    """Update the rows in small steps; return how many there were.
+    """Update the rows in small steps; return how many were updated.
 
-    An updated row must no longer match `old`.
+    After its update, a row must no longer match `old`.
     """
     return repeat(lambda rows: _run_batch(old, rows, lambda found: found.update(**values)))
 

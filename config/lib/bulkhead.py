@@ -46,7 +46,7 @@ class Bulkhead:
 
     @contextmanager
     def slot(self) -> Iterator["Slot"]:
-        """Yield a slot that is not taken yet, and release it at the end of the block."""
+        """Yield a slot that the caller can take, and release it at the end of the block."""
         slot = Slot(self)
         try:
             yield slot
@@ -62,7 +62,7 @@ class Bulkhead:
             return True
 
     def wait(self, patience: float) -> bool:
-        """Take a slot, or wait for one up to `patience` seconds; return whether the caller got one.
+        """Take a slot, and wait for it up to `patience` seconds; return whether the caller got one.
 
         Threads get slots in order of arrival.
         """
@@ -79,7 +79,7 @@ class Bulkhead:
             return True
         with self._lock:
             if turn.is_set():
-                return True  # the slot was handed over after the wait had timed out
+                return True  # another thread handed the slot over after the wait had timed out
             self._waiting.remove(turn)
             return False
 
@@ -97,7 +97,7 @@ class Bulkhead:
                 self._free += 1
 
     def sample(self) -> None:
-        """Set the metrics of all slots and of taken slots."""
+        """Set the metrics for the number of all slots and of taken slots."""
         SLOTS.labels(self._name).set(self.slots)
         TAKEN.labels(self._name).set(self.slots - self._free)
 
@@ -120,7 +120,7 @@ class Slot:
             raise Busy
 
     def wait(self, deadline: Deadline | None = None) -> None:
-        """Take the slot, or wait for one up to two seconds, and not past the deadline. Raises Busy."""
+        """Take the slot, and wait for it up to two seconds, but not past the deadline. Raises Busy."""
         patience = (deadline or Deadline.after(WAIT_SECONDS)).remaining(WAIT_SECONDS)
         self._is_ours = self._is_ours or self._bulkhead.wait(patience)
         if not self._is_ours:
@@ -129,8 +129,8 @@ class Slot:
     def begin(self, begin: Callable[["Slot"], Begun], deadline: Deadline | None = None) -> Begun:
         """Call `begin` and return its result. `begin` must take the slot inside its own transaction.
 
-        If no slot is free, that transaction is rolled back, so that the caller holds no lock while it waits
-        for a slot. Once the caller has a slot, `begin` is called again. Raises Busy if the wait times out.
+        If no slot is free, that transaction is rolled back, so that the caller holds no lock while it waits.
+        When the caller has a slot, `begin` is called again. Raises Busy if the wait times out.
         """
         try:
             return begin(self)
@@ -148,7 +148,7 @@ class Slot:
 class KeyedLimit:
     """A limit on concurrent threads: at most `places` in total, and at most `each` for the same key.
 
-    The calls for one key therefore cannot take all places. No thread waits for a place.
+    The calls for one key can therefore not take all places. No thread waits for a place.
     """
 
     def __init__(self, places: int, *, each: int = 1) -> None:
@@ -158,7 +158,7 @@ class KeyedLimit:
 
     @contextmanager
     def place(self, key: Hashable) -> Iterator[bool]:
-        """Take a place for the duration of the block if one is free; yield whether one was free."""
+        """If a place for the key is free, take it for the duration of the block. Yield whether it was free."""
         with self._lock:
             is_ours = self._taken[key] < self._each and self._taken.total() < self.places
             if is_ours:

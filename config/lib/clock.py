@@ -16,18 +16,18 @@ EXCLUDED_ZONES = frozenset({"localtime", "Factory"})
 def now() -> datetime:
     """Return the database's wall clock time, aware, in UTC.
 
-    Call this function after the row is locked. The locking statement itself cannot return the right time. In
-    SQL, `now()` is the start of the transaction, and `clock_timestamp()` is read before the wait for the
-    lock.
+    Call this function after you lock the row. The locking statement itself cannot return the right time,
+    because in SQL, `now()` is the start of the transaction, and `clock_timestamp()` is read before the wait
+    for the lock.
     """
     read: datetime = queries.value(statements.READ_CLOCK)
     return read
 
 
 def seconds_ahead() -> float:
-    """Return by how many seconds this process's clock is ahead of the database's, negative if it is behind.
+    """Return by how many seconds this process's clock is ahead of the database's. Negative means behind.
 
-    The error is at most half of the time that the database takes to answer.
+    The error is at most half of the database's response time.
     """
     asked_at = time.time()
     there = now().timestamp()
@@ -35,7 +35,7 @@ def seconds_ahead() -> float:
 
 
 def first_id(at: datetime) -> UUID:
-    """Return a lower bound for UUIDv7 ids: no id that is made at or after this moment is lower."""
+    """Return a lower bound for UUIDv7 ids. Every id that is made at this moment or later is at least this high."""
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
@@ -55,12 +55,12 @@ def time_of_id(row_id: UUID) -> datetime:
 
 
 def new_id_of_same_time(of: UUID) -> UUID:
-    """Return a new UUIDv7 with the time of another id, so that both are in partitions of the same days."""
+    """Return a new UUIDv7 with the time of another id, so that both are in partitions for the same days."""
     return UUID(int=(of.int >> 80) << 80 | uuid4().int & ~(0xF << 76) & ((1 << 80) - 1) | 7 << 76)
 
 
 def iso(at: datetime | None) -> str | None:
-    """Return a timestamp in ISO 8601, in UTC, with exactly three decimals and `Z` (rule api.timestamps)."""
+    """Format a timestamp in ISO 8601, in UTC, with exactly three decimals and `Z` (rule api.timestamps)."""
     if at is None:
         return None
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
@@ -70,6 +70,6 @@ def iso(at: datetime | None) -> str | None:
 def zone_names() -> frozenset[str]:
     """Return the IANA time zone names. They are cached, because listing them opens hundreds of files.
 
-    If the machine has no zones, the names are those of the package `tzdata`.
+    If the machine has no time zone files, the names come from the package `tzdata`.
     """
     return frozenset(available_timezones()) - EXCLUDED_ZONES

@@ -1,4 +1,4 @@
-"""Release of a thread's database connection before the thread waits for a third party (rule limit.slots)."""
+"""Releases a thread's database connection before the thread waits for a third party (rule limit.slots)."""
 
 from django.db import connection
 

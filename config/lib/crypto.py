@@ -1,4 +1,4 @@
-"""Secrets at rest: encryption for values that the service reads, digests for values that it only compares.
+"""Secrets at rest. Values that the service must read are encrypted. Values that it only compares are digested.
 
 Rule secret.at_rest.
 """
@@ -24,17 +24,17 @@ def _field_cipher() -> MultiFernet:
 
 
 def encrypt(plain: str) -> str:
-    """Return `plain` encrypted under the first of FIELD_KEYS."""
+    """Encrypt `plain` with the first key in FIELD_KEYS."""
     return _field_cipher().encrypt(plain.encode()).decode()
 
 
 def decrypt(sealed: str) -> str:
-    """Decrypt a text with the matching one of FIELD_KEYS. Raises InvalidToken if no key matches."""
+    """Decrypt a text with the matching key in FIELD_KEYS. Raises InvalidToken if no key matches."""
     return _field_cipher().decrypt(sealed.encode()).decode()
 
 
 def is_under_first_key(sealed: str) -> bool:
-    """Return whether a text is encrypted under the first of FIELD_KEYS."""
+    """Return whether a text is encrypted with the first key in FIELD_KEYS."""
     try:
         Fernet(settings.FIELD_KEYS[0]).decrypt(sealed.encode())
     except InvalidToken:
@@ -43,9 +43,9 @@ def is_under_first_key(sealed: str) -> bool:
 
 
 def rotate(sealed: str) -> str:
-    """Return an encrypted text, encrypted again under the first of FIELD_KEYS.
+    """Decrypt a text, and encrypt it again with the first key in FIELD_KEYS.
 
-    Raises InvalidToken for a text that was not encrypted under any of FIELD_KEYS.
+    Raises InvalidToken for a text that was not encrypted with a key in FIELD_KEYS.
     """
     return _field_cipher().rotate(sealed.encode()).decode()
 
@@ -56,26 +56,26 @@ def digest(value: str) -> str:
 
 
 def keyed_digest(purpose: str, value: str) -> str:
-    """Return the HMAC, in hex, of a short or guessable value under LOOKUP_KEY. Store this digest in rows."""
+    """Return the HMAC of a short or guessable value with LOOKUP_KEY, in hex. Store this digest in rows."""
     return _keyed_digest(settings.LOOKUP_KEY, purpose, value)
 
 
 def keyed_digests(purpose: str, value: str) -> list[str]:
-    """Return the HMACs of a value under LOOKUP_KEY and LOOKUP_KEY_FALLBACKS. Look rows up by all of them."""
+    """Return a value's HMACs with LOOKUP_KEY and LOOKUP_KEY_FALLBACKS. Use all of them to look rows up."""
     return [
         _keyed_digest(key, purpose, value) for key in (settings.LOOKUP_KEY, *settings.LOOKUP_KEY_FALLBACKS)
     ]
 
 
 def is_keyed_digest(digest: str, purpose: str, value: str) -> bool:
-    """Return whether `digest` is the HMAC of a value under any of the keys, in constant time for each key."""
+    """Return whether `digest` is the value's HMAC with any of the keys. The time is constant for each key."""
     return any(hmac.compare_digest(digest.encode(), own.encode()) for own in keyed_digests(purpose, value))
 
 
 def lookup_key_marks() -> list[str]:
-    """Return short identifiers of LOOKUP_KEY and LOOKUP_KEY_FALLBACKS, in this order.
+    """Return short identifiers for LOOKUP_KEY and LOOKUP_KEY_FALLBACKS, in this order.
 
-    A row stores the identifier of its key if it can be found only with the key under which it was written.
+    If a row can be found only with the key under which it was written, it stores the identifier of that key.
     """
     return [digest[:KEY_MARK_LETTERS] for digest in keyed_digests("key", "")]
 
@@ -86,7 +86,7 @@ def _keyed_digest(lookup_key: str, purpose: str, value: str) -> str:
 
 
 class EncryptedTextField(models.TextField):
-    """Text that is encrypted in the database and plain in Python."""
+    """A text field that is encrypted in the database and plain in Python."""
 
     def from_db_value(self, value: str | None, *_: object) -> str | None:
         return None if value is None else decrypt(value)
@@ -97,14 +97,14 @@ class EncryptedTextField(models.TextField):
 
 
 class FindableTextField(EncryptedTextField):
-    """Encrypted text that queries can find by its whole value.
+    """An encrypted text field that queries can search for a whole value.
 
-    The column holds the keyed digest of the text, followed by the ciphertext.
+    The column holds the text's keyed digest, followed by the ciphertext.
 
     An empty text stays empty. `filter(phone="+447700900123")` compares the digests under all keys, so a
     unique constraint or an index must be on `Left(name, 64)`. A unique constraint does not compare digests
-    under different keys. While there are LOOKUP_KEY_FALLBACKS, code that inserts unique values therefore
-    takes a lock first. Rule privacy.numbers.
+    that were made with different keys. While there are LOOKUP_KEY_FALLBACKS, code that inserts unique values
+    therefore takes a lock first. Rule privacy.numbers.
     """
 
     def from_db_value(self, value: str | None, *_: object) -> str | None:
@@ -114,7 +114,7 @@ class FindableTextField(EncryptedTextField):
         return self.digest(value) + super().get_prep_value(value) if value else value
 
     def get_lookup(self, lookup_name: str) -> "type[models.Lookup[Any]] | None":
-        """Return the lookup of this name, or None if a digest does not support it."""
+        """Return the lookup with this name, or None if a digest does not support it."""
         return super().get_lookup(lookup_name) if lookup_name in ("exact", "isnull") else None
 
     @staticmethod
@@ -130,7 +130,7 @@ class FindableTextField(EncryptedTextField):
 
 @FindableTextField.register_lookup
 class _Exact(lookups.Exact):
-    """The `exact` lookup, as `IN (…)` with a digest for each key. With one key, it is as fast as `=`."""
+    """The `exact` lookup. It compares with `IN (…)`, one digest per key. With one key, it is as fast as `=`."""
 
     def get_prep_lookup(self) -> list[str] | None:
         return None if self.rhs is None else FindableTextField.digests(self.rhs)
@@ -147,7 +147,7 @@ class _Exact(lookups.Exact):
 
 
 class SessionSerializer(JSONSerializer):
-    """Serializer that encrypts sessions in the database. They hold codes, and secrets that are shown once."""
+    """Serializer that encrypts sessions in the database. They contain codes, and secrets that are shown only once."""
 
     def dumps(self, obj: Any) -> bytes:
         return _field_cipher().encrypt(super().dumps(obj))

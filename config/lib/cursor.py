@@ -1,4 +1,4 @@
-"""Opaque cursors for keyset pagination, for lists with the newest rows first and for lists of changes.
+"""Opaque cursors for keyset pagination. They serve lists with the newest rows first, and lists of changes.
 
 Rules list.pages, list.cursor.
 """
@@ -20,7 +20,7 @@ Position: TypeAlias = tuple[datetime, UUID]  # a row's place in a list: its time
 
 
 class InvalidCursor(Exception):
-    """The cursor is not valid for this merchant and list."""
+    """Raised if a cursor is not valid for this merchant and list."""
 
 
 def read_page(
@@ -35,11 +35,11 @@ def read_page(
     """Return one page, and the cursor of the next page or None if there is none. Raises InvalidCursor.
 
     Each row has an `id` and the field `key`. `scope` names the list and the merchant. A cursor is valid only
-    for the scope that it is signed for.
+    for the scope for which it is signed.
 
-    Use `in_steps` for a partitioned table if the filter has no index because most rows match it. The newest
-    days are then read first, and often only they. Without it, PostgreSQL would also read whole partitions of
-    older days.
+    Use `in_steps` for a partitioned table if most rows match the filter and the filter therefore has no
+    index. The newest days are then read first, and are often sufficient. Without it, PostgreSQL would also
+    read whole partitions of older days.
     """
     at = None
     if cursor is not None:
@@ -64,9 +64,9 @@ def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) ->
     first_rows: list[Row] = []
     for step in _STEPS:
         since = at - step
-        # This lower bound compares two columns, like the upper bound from the cursor. With two bounds on one
-        # column, PostgreSQL's generic plan expects almost no rows, and PostgreSQL does not reuse it. It then
-        # plans for all partitions each time, which takes 2 ms.
+        # This lower bound compares two columns, as the upper bound from the cursor does. With two bounds on one
+        # column, PostgreSQL estimates almost no rows for its generic plan, and does not reuse the plan. It then
+        # makes a new plan for all partitions each time, which takes 2 ms.
         later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
         first_rows += rows.filter(later)[: count - len(first_rows)]
         if len(first_rows) == count:
@@ -76,7 +76,7 @@ def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) ->
 
 
 class Feed(NamedTuple, Generic[Row]):
-    """Rows that are listed by their last change. For most rows, the field `key` has the time of that change.
+    """Rows that are listed by the time of their last change. For most rows, this time is in the field `key`.
 
     `changed_at` returns the time of a row's last change, which can be later than its key. `beside` returns
     the rows that have changed since a given time although their key is older.
@@ -90,10 +90,10 @@ class Feed(NamedTuple, Generic[Row]):
     def changes_after(
         self, place: Position, until: datetime, limit: int
     ) -> tuple[list[Row], Position | None]:
-        """Return the rows that changed after a place, in order, and the place up to which they are complete.
+        """Return the rows that changed after a place, in order, and the place up to which the list is complete.
 
-        That place is None if no more rows follow before `until`. The list can be shorter than `limit`
-        although more rows follow.
+        That place is None if there are no more rows before `until`. The list can be shorter than `limit` even
+        if there are more rows.
         """
         since = Q(**{f"{self.key}__gt": place[0]}) | Q(pk__gt=place[1])
         rows = self.rows.filter(since, **{f"{self.key}__gte": place[0], f"{self.key}__lt": until})
@@ -110,12 +110,12 @@ class Feed(NamedTuple, Generic[Row]):
 def read_changes(
     rows: Feed[Row], *, scope: str, limit: int, cursor: str | None, start: datetime | None
 ) -> tuple[Sequence[Row], str]:
-    """Return the rows since the cursor in the order of their change, and the cursor to continue from.
+    """Return the rows that changed after the cursor, in the order of their changes, and the next cursor.
 
-    If no cursor is given, the rows begin after `start`, or at the first row if `start` is None. A page always
-    has a cursor to continue from. The cursor of an empty page continues from the same time. Rows that an open
-    transaction might still write are left for a later page (see `feed_horizon`). Raises InvalidCursor. Rule
-    list.changes.
+    Without a cursor, the rows begin after `start`, or at the first row if `start` is None. Every page has a
+    next cursor, even the last one. After an empty page, the next cursor continues from the same place. A
+    later page lists the rows that an open transaction might still write (see `feed_horizon`). Raises
+    InvalidCursor. Rule list.changes.
     """
     place: Position = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:
@@ -136,13 +136,13 @@ def read_changes(
 
 
 def write_cursor(scope: str, *place: datetime | UUID) -> str:
-    """Return the cursor of a place in a list, signed for its scope."""
+    """Return a cursor for a place in a list. The cursor is signed for the list's scope."""
     fields = [part.isoformat() if isinstance(part, datetime) else part.hex for part in place]
     return signing.dumps(fields, salt=scope)
 
 
 def read_cursor(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
-    """Return the position that a cursor encodes. `kinds` parse its parts, in order. Raises InvalidCursor."""
+    """Return the position that a cursor encodes. `kinds` parse its parts in order. Raises InvalidCursor."""
     try:
         fields: Any = signing.loads(cursor, salt=scope)
         return [kind(field) for kind, field in zip(kinds, fields, strict=True)]

@@ -1,4 +1,4 @@
-"""Fail points, where a test can kill, fail or delay a process.
+"""Fail points: places in the code where a test can kill, fail or delay a process.
 
 They are inactive unless settings.FAIL_POINTS names a folder.
 
@@ -14,21 +14,21 @@ from pathlib import Path
 
 from django.conf import settings
 
-# Each comment lists the details that can follow the name of the point, and then what has happened so far.
+# Each comment lists the details that can follow the point's name, and then what has happened up to this point.
 POINTS = frozenset(
     {
         "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the call not made yet
         "after_call",  # same details: the provider has answered, the outcome is not recorded
         "before_look_up",  # same details: the provider has not received a query for the outcome yet
         "after_look_up",  # same details: the provider has reported the outcome, it is not recorded
-        "before_commit",  # same details: the outcome is recorded, not committed
+        "before_commit",  # same details: the outcome is recorded, but not committed
         "after_commit",  # same details: the outcome is committed, the caller has no answer yet
         "event_written",  # .<event's type>.<checkout_uuid>: the event is in the outbox, not committed
         "event_committed",  # same details: the event is committed, the senders are not woken
-        "key_claimed",  # an Idempotency-Key is claimed, the work of the call has not begun
-        "answer_made",  # the work of the call has ended, its answer is not stored under the key
+        "key_claimed",  # an Idempotency-Key is claimed, the call has not done any work
+        "answer_made",  # the call has done its work, its answer is not stored under the key
         "answer_kept",  # the answer is stored, the caller has not received it
-        "sms_claimed",  # .<SMS message's id>: it is claimed permanently, the carrier does not have it
+        "sms_claimed",  # .<SMS message's id>: it is claimed permanently, but not sent to the carrier
         "webhook_answered",  # .<delivery's id>: the receiver has answered, the answer is not recorded
         "webhook_recorded",  # same details: the result of the attempt is recorded, not committed
     }
@@ -52,7 +52,7 @@ def reach(point: str, *details: object) -> None:
 def _run_armed_fault(name: str) -> None:
     claimed = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
     try:
-        (Path(settings.FAIL_POINTS) / name).rename(claimed)  # succeeds in only one process
+        (Path(settings.FAIL_POINTS) / name).rename(claimed)  # only one process can rename the file
     except FileNotFoundError:
         return
     act, _, seconds = claimed.read_text().partition(" ")

@@ -1,4 +1,4 @@
-"""Leases: a process takes a due row for a limited time. If the process dies, the row is then due again."""
+"""Leases: a process takes a due row for a limited time. If the process dies, the row becomes due again."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ class Queue(Generic[M]):
     """The rows of a queryset that are due: the time in their field `due` has passed.
 
     `rows` builds the queryset. It is called only when the queue is used, so it can use models that are not
-    loaded yet. Rows are taken in the order of the field `by`, which defaults to `due`.
+    loaded yet. Rows are taken in the order of the field `by`, which is `due` by default.
     """
 
     def __init__(self, rows: Callable[[], QuerySet[M]], due: str, *, by: str = "") -> None:
@@ -39,11 +39,11 @@ class Queue(Generic[M]):
         """Take the first due row and return it, or None if no row is due.
 
         `changed` gets the row and the current time. It returns the new values of the fields that mark the row
-        as taken, such as the time at which the row is due again. They are committed at once, in a separate
-        transaction, so that no other process takes the same row.
+        as taken, such as the time at which the row is due again. The new values are committed at once, in a
+        separate transaction, so that no other process takes the same row.
         """
         liveness.record_sign()
-        # Usually no row is due. This check then saves two statements.
+        # Usually no row is due, and this check then saves two statements.
         if not self._waiting().exists():
             return None
         with transaction.atomic(durable=True):

@@ -1,4 +1,4 @@
-"""Rate limits. Redis counts the calls of all processes. Without Redis, each process counts its own calls.
+"""Rate limits. Redis counts the calls of all processes. While Redis fails, each process counts its own calls.
 
 Rule limit.no_redis.
 """
@@ -19,11 +19,11 @@ from redis.commands.core import Script
 from redis.exceptions import RedisError
 
 log = structlog.get_logger("limits")
-PAUSE = 5.0  # seconds for which Redis is not used after an error
+PAUSE = 5.0  # for this many seconds after an error, Redis is not used
 _redis_down_until = 0.0
-_count_lock = threading.Lock()  # the library's counts in memory are not thread-safe
-# One round trip for all counts of a call. If one count refuses a call, the next ones do not count it: a
-# refused client must not use up the limit of its merchant.
+_count_lock = threading.Lock()  # the library's in-memory counts are not thread-safe
+# All counts of a call need only one round trip. If one count refuses the call, the next ones do not count it,
+# because a refused client must not use up its merchant's limit.
 _SPEND = """
 for place, key in ipairs(KEYS) do
     local used = redis.call('INCR', key)
@@ -35,7 +35,7 @@ return 1
 
 
 class Shared(NamedTuple):
-    """A second count of the same calls, with a larger limit, such as for all clients of a merchant."""
+    """A second count of the same calls, with a larger limit. An example is a limit for all clients of a merchant."""
 
     key: tuple[str, ...]
     factor: int  # the limit of the second count is this many times the limit of the first
@@ -51,7 +51,7 @@ class _Count(NamedTuple):
 
 
 def spend(name: str, *key: str, shared: Shared | None = None) -> bool:
-    """Count one call against settings.LIMITS[name]; return whether it was within each limit."""
+    """Count a call against settings.LIMITS[name]. Return whether it is within every limit."""
     return _check_counts(
         _spend_counts,
         lambda count: _process_limiter().hit(count.rate, *count.identifiers),
@@ -60,7 +60,7 @@ def spend(name: str, *key: str, shared: Shared | None = None) -> bool:
 
 
 def has_calls_left(name: str, *key: str, shared: Shared | None = None) -> bool:
-    """Return whether another call would be within each limit, without counting a call."""
+    """Return whether another call would be within every limit, without counting a call."""
     counts = _counts_to_spend(name, key, shared)
     return _check_counts(
         _have_left, lambda count: _process_limiter().test(count.rate, *count.identifiers), counts

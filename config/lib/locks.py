@@ -1,4 +1,4 @@
-"""Recognition of statements that failed because another transaction held the lock on their row."""
+"""Recognizes statements that failed because another transaction held the lock on their row."""
 
 import psycopg.errors
 

@@ -1,4 +1,4 @@
-"""Values that are made once per process, even if several threads request them at the same time."""
+"""Values that a process makes only once, even if several threads request them at the same time."""
 
 import functools
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Given = ParamSpec("Given")
 
 
 class Once(Generic[Given, Made]):
-    """A cached function. One caller makes the value for its arguments, and the other callers wait for it."""
+    """A cached function. One caller makes the value for its arguments, and other callers wait for it."""
 
     def __init__(self, make: Callable[Given, Made]) -> None:
         functools.update_wrapper(self, make)

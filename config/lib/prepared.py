@@ -1,6 +1,6 @@
 """Queries that the ORM builds once and PostgreSQL plans once.
 
-For a short query, building and planning cost more than running it. Rule api.statements.
+A short query takes longer to build and plan than to run. Rule api.statements.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _MARKS: dict[type, Callable[[int], Any]] = {
     str: lambda place: f"the value at {place}",
     datetime: lambda place: datetime(1, 1, place, tzinfo=UTC),
 }
-# An argument that newer versions of Django need: a related object that is not joined is read when it is used.
+# An argument that newer Django versions need. It reads a related object that is not joined when it is first
+# used.
 _FETCH_MODE = [models.FETCH_ONE] if hasattr(models, "FETCH_ONE") else []
-MAX_PLANS = 500  # per connection; the statements that one order needs exceed psycopg's default of 100
+MAX_PLANS = 500  # per connection; one order needs more statements than psycopg's default of 100
 
 
 def _raise_limit(connection: Any, **_: Any) -> None:
@@ -42,10 +43,10 @@ _WITH_READ_TIME = "WITH found AS MATERIALIZED ({query}) SELECT found.*, clock_ti
 
 
 class _Plan(NamedTuple):
-    """The result of Django's compiler for a query: its SQL, and how a row becomes an object."""
+    """A query as Django's compiler made it: its SQL, and the way in which a row becomes an object."""
 
     sql: str
-    parameters: tuple[tuple[int | None, Any], ...]  # each is the index of a value, or a constant
+    parameters: tuple[tuple[int | None, Any], ...]  # each one is the index of a value, or a constant
     model: Any
     columns: slice
     names: list[str]
@@ -57,18 +58,18 @@ class _Plan(NamedTuple):
 class Prepared(Generic[M]):
     """A query whose SQL is the same for all values of its parameters.
 
-    `build` makes the queryset from values of the given kinds (UUID, str or datetime). The queryset can use
-    each value only as a parameter of its SQL. `build` runs once, at the first use, so it can name models that
-    are not loaded yet.
+    `build` makes the queryset from values of the given kinds (UUID, str or datetime). The queryset may use
+    each value only as an SQL parameter. `build` runs once, at the first use, so it can name models that are
+    not loaded yet.
     """
 
     def __init__(
         self, build: Callable[..., QuerySet[M, Any]], *kinds: type, read_at: str | None = None
     ) -> None:
-        """Set up the query, without building it.
+        """Set up the query without building it.
 
-        If `read_at` is given, each object gets an attribute of that name. It is the database's time after the
-        object's row was locked.
+        If `read_at` is given, each object gets an attribute with this name. Its value is the database's time
+        after the object's row was locked.
         """
         self._build, self._read_at = build, read_at
         self._marks = [_MARKS[kind](place) for place, kind in enumerate(kinds, start=1)]
@@ -108,7 +109,7 @@ class Prepared(Generic[M]):
         return made
 
     def _parameter(self, value: Any) -> tuple[int | None, Any]:
-        """Return the index of the argument that the value stands for, or else the value as a constant."""
+        """Return the index of the argument that has this value, or the value itself if it is a constant."""
         return (self._marks.index(value), None) if value in self._marks else (None, value)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Redaction of secrets, card numbers and phone numbers in log lines, as the last step before they are output.
+"""Redaction of secrets, card numbers and phone numbers in log lines. It is the last step before the output.
 
 Every regular expression here takes linear time, because a log line can contain text that a client has sent.
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 # Paths that are followed by a secret. Anyone who has such an address can pay, join or set a password. In all
-# other paths, each part that looks random is blanked.
+# other paths, only the parts that look random are blanked.
 SECRET_PATHS = (
     "pay/share",
     "pay/g",
@@ -36,8 +36,8 @@ _SECRET = re.compile(
     r"whsec_[A-Za-z0-9+/=]+|\b[sr]k_(?:live|test)_\w+|\bpi_[A-Za-z0-9]{1,64}_secret_\w+|(?i:bearer)\s\S+"
 )
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
-# Values in which the other expressions cannot match: words, methods, our ids, times, versions. Most values in
-# log lines are like this, so the check saves time.
+# Values that the other expressions cannot match: words, methods, our ids, times, versions. Most values in log
+# lines are like this, so this check saves time.
 _HARMLESS = re.compile(
     rf"[a-z. ]{{0,64}}|[A-Z]{{1,7}}|{_UUID}|req_[0-9a-f]{{12}}7[0-9a-f]{{19}}|[0-9-]{{10}}T[0-9:.]{{8,15}}Z"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}"
@@ -49,7 +49,7 @@ _PHONE = re.compile(r"\+\d{8,15}\b")
 
 
 def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Return the line with secrets, secret addresses, tokens, card numbers and phone numbers blanked.
+    """Blank the secrets, secret addresses, tokens, card numbers and phone numbers in a log line.
 
     Rule secret.logs.
     """
@@ -60,7 +60,7 @@ def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mut
 
 
 def blank_secrets(text: str) -> str:
-    """Return the text with everything blanked that must not be in a log."""
+    """Blank everything in a text that a log must not contain."""
     text = _SECRET.sub("[secret]", text)
     text = _NAMED_SECRET.sub(r"\1[secret]", text)
     text = _QUERY.sub("?[query]", _blank_paths(text))

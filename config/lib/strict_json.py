@@ -39,13 +39,13 @@ class InvalidJson(Exception):
 
 
 def parse(body: bytes) -> Any:
-    """Return the value that the body holds. Raises InvalidJson."""
+    """Return the value that the body encodes. Raises InvalidJson."""
     text = _decode(body)
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("depth limit"):
-            # This always raises, because DEEPEST is lower than the library's limit.
+            # This call always raises, because DEEPEST is lower than the library's limit.
             _check_tokens(text[: error.pos])
         raise InvalidJson(error.msg, preceding=text[: error.pos]) from None
     _check_tokens(text)
@@ -60,7 +60,7 @@ def _decode(body: bytes) -> str:
 
 
 def _check_tokens(text: str) -> None:
-    """Raise InvalidJson for JSON that parsers read differently: too deep, duplicate keys, big integers."""
+    """Raise InvalidJson for JSON that parsers read differently: deep nesting, duplicate keys, big integers."""
     keys: list[set[str]] = []  # the keys of each open object; an empty set for a list
     for token in _TOKEN.finditer(text):
         problem = ""
@@ -79,7 +79,7 @@ def _check_tokens(text: str) -> None:
 
 
 def _check_duplicate(string: str, keys: set[str]) -> str:
-    """Add the unescaped key to `keys`. Return an error text if the key was already there, else ""."""
+    """Add the unescaped key to `keys`. Return an error text if the key is a duplicate, else ""."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
     if key in keys:
         return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} occurs twice in one object"

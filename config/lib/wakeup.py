@@ -13,7 +13,8 @@ from celery import current_app
 from django.db import transaction
 
 log = structlog.get_logger("wakeup")
-# A wake-up costs as much as three statements. Under load, this pause makes one wake-up serve many commits.
+# A wake-up costs as much as three statements. Because of this pause, one wake-up serves many commits under
+# load.
 GAP_SECONDS = 0.02
 _names: queue.SimpleQueue[str] = queue.SimpleQueue()
 _starting = threading.Lock()
@@ -21,7 +22,7 @@ _sender: threading.Thread | None = None
 
 
 def wake_after_commit(task_name: str) -> None:
-    """Request a run of the Celery task once the open transaction commits. Never blocks, never raises."""
+    """Request a run of the Celery task once the open transaction commits. This function never blocks or raises."""
     transaction.on_commit(partial(_enqueue_task, task_name))
 
 
@@ -35,7 +36,7 @@ def _enqueue_task(task_name: str) -> None:
 
 
 def _send_forever() -> None:
-    """Send wake-ups forever, in a separate thread, so that no request waits if Redis does not answer."""
+    """Send wake-ups in an endless loop. A separate thread runs it, so no request waits if Redis does not answer."""
     while True:
         names = {_names.get()}
         while not _names.empty():

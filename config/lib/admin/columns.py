@@ -1,4 +1,4 @@
-"""Columns of the admin: values in words, times with their seconds, and other rows as links.
+"""Admin columns: they show values in words, times to the second, and other rows as links.
 
 Django compares columns, which are functions. The functions below are therefore cached, so that equal
 arguments return the same column.
@@ -19,13 +19,14 @@ from django.utils.safestring import SafeString, mark_safe
 
 Column = Callable[[Any], str]
 EMPTY_CELL = "–"
-AMOUNT_SUFFIX = "_for_people"  # the end of the names of columns with amounts
-# Long ids that a table shortens: a row's id, and a request id that we have made.
+AMOUNT_SUFFIX = "_for_people"  # names of amount columns end with it
+# Long ids that a table shortens: a row's id, and a request id that the service has made.
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
 _CODE = re.compile(r"<code>([^<]*)</code>")
-# The first part of `Cause.actor` (the person or process that made a change), and the words that the admin shows for it.
+# The first part of `Cause.actor` (the person or process that made a change), and the words that the admin shows
+# for it.
 ACTORS = {"client": "API client", "user": "Person", "customer": "Payer", "pump": "The service"}
 
 
@@ -44,23 +45,23 @@ def row_link(target: Model | None) -> str:
 
 
 def page_address(label: str, key: object) -> str:
-    """Return the address of a row's page. `label` is that of its model, such as "checkout.checkout"."""
+    """Return the address of a row's page. `label` is the model's label, such as "checkout.checkout"."""
     return reverse(f"admin:{label.replace('.', '_')}_change", args=[key])
 
 
 def list_address(label: str, **lookups: object) -> str:
-    """Return the address of a model's list, filtered by the lookups."""
+    """Return the address of a model's list, filtered by the given lookups."""
     address = reverse(f"admin:{label.replace('.', '_')}_changelist")
     return f"{address}?{urlencode(lookups)}" if lookups else address
 
 
 def key_link(label: str, key: object) -> str:
-    """Return a link to a row's page, which shows the row's key."""
+    """Return a link to a row's page. The text of the link is the row's key."""
     return format_html('<a href="{}"><code>{}</code></a>', page_address(label, key), key)
 
 
 def actor_in_words(actor: str) -> str:
-    """Return who caused a change, such as "API client …c9f5d1". `actor` is that of a `Cause`."""
+    """Return who caused a change, such as "API client …c9f5d1". `actor` is the field of a `Cause`."""
     kind, _, key = actor.partition(":")
     words = ACTORS.get(kind, kind.capitalize())
     return f"{words} …{key[-6:]}" if key else words or EMPTY_CELL
@@ -74,7 +75,7 @@ def actor_column(name: str, title: str) -> Column:
 
 @cache
 def field_column(name: str, title: str) -> Column:
-    """Return a column that shows a field's value in words: a choice by its label, a condition as yes or no."""
+    """Return a column that shows a field's value in words: the label of a choice, or yes or no for a condition."""
 
     def cell(row: Any) -> str:
         value, field = getattr(row, name), row._meta.get_field(name)
@@ -97,7 +98,7 @@ def words_column(name: str, title: str) -> Column:
 
 @cache
 def code_column(name: str, title: str) -> Column:
-    """Return a column that shows an id in the font for ids."""
+    """Return a column that shows an id in the monospace font."""
 
     def cell(row: Any) -> str:
         value = getattr(row, name)
@@ -108,7 +109,7 @@ def code_column(name: str, title: str) -> Column:
 
 @cache
 def link_column(name: str, title: str) -> Column:
-    """Return a column that links to the row that a foreign key names."""
+    """Return a column that links to the row to which a foreign key refers."""
     return _name_column(lambda row: row_link(getattr(row, name)), name, title)
 
 
@@ -136,7 +137,7 @@ def time_column(name: str, title: str) -> Column:
 
 @cache
 def list_column(column: Column, *, is_first: bool) -> Column:
-    """Return a column for a list. It cuts long ids in the middle. The first column has no links."""
+    """Return a column for a list. It shortens long ids in the middle. If it is the first column, it has no links."""
 
     def cell(row: Any) -> str:
         return shorten_ids(without_links(column(row)) if is_first else column(row))
@@ -145,7 +146,7 @@ def list_column(column: Column, *, is_first: bool) -> Column:
 
 
 def shorten_ids(cell: str) -> str:
-    """Return a cell with its long ids cut in the middle. If plain text or an id is cut, `title` has all of it."""
+    """Return a cell with long ids shortened in the middle. For plain text and ids, `title` has the full text."""
     if isinstance(cell, SafeString):
         cell = SafeString(_CODE.sub(_shorten_code, cell))
         return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup

@@ -1,4 +1,4 @@
-"""Admin actions that first ask for confirmation, and for a note for the log."""
+"""Admin actions that first ask the operator to confirm, and to write a note for the log."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Question:
     of_one: RowTexts | None = None
 
     def about(self, model_admin: OperatorAdmin, rows: Sequence[Any]) -> "Question":
-        """Return the question for one row or for several. Its title ends with a question mark."""
+        """Return the question for one row or for several rows. Its title ends with a question mark."""
         if len(rows) != 1 or not self.title_for_one:
             return replace(self, title=f"{self.title}?")
         words: dict[str, Any] = {"title": self.title_for_one.format(model_admin.called(rows[0]))}
@@ -52,8 +52,9 @@ def requires_confirmation(
 ) -> Callable[[Action], Callable[..., HttpResponse | None]]:
     """Decorate an action so that it asks for confirmation first. The action gets the operator's note.
 
-    With `look_up`, the action takes only one row at a time, and the question shows what `look_up` returns for
-    that row. If `check` refuses the note, the question is shown again with the error at the note.
+    With `look_up`, the action accepts only one row at a time, and the question shows what `look_up` returns
+    for that row. If `check` refuses the note, the page shows the question again, with the error next to the
+    note.
     """
 
     def decorated(action: Action) -> Callable[..., HttpResponse | None]:
@@ -80,7 +81,7 @@ def requires_confirmation(
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """The confirmation of an action on one row. `details` is the result of `look_up`; `field` is the note."""
+    """The confirmation of an action on one row. `details` is the result of `look_up`; `field` is the note's field."""
 
     question: Question
     details: str
@@ -92,7 +93,8 @@ def question_about(
 ) -> AskedQuestion | None:
     """Return the confirmation of an action on a row.
 
-    Return None if the action is not available for the row or the operator, or needs no confirmation.
+    Return None if the action is not available for this row or this operator, or does not ask for
+    confirmation.
     """
     chosen = (model_admin.get_actions(request) or {}).get(action)
     if chosen is None or not model_admin.offers(action, row) or not hasattr(chosen[0], "question"):
@@ -115,7 +117,7 @@ class _NoteForm(forms.Form):
         self.fields["words"].label = label
 
     def is_accepted(self, check: Check | None) -> bool:
-        """Return whether a check accepts the note. If it does not, show the reason at the field."""
+        """Return whether a check accepts the note. If it refuses the note, show the reason next to the field."""
         refusal = check(self.cleaned_data["words"]) if check else ""
         if refusal:
             self.add_error("words", refusal)

@@ -1,4 +1,4 @@
-"""Admin lists whose cost does not grow with their tables: no list counts or reads a whole table."""
+"""Admin lists whose cost does not grow with their tables. No list counts or reads a whole table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,12 +19,12 @@ from config.lib.admin import titles
 
 # The maximum number of rows on all pages of a list together, and of rows that one search finds.
 MAXIMUM = 1000
-NEWEST_SEARCHED = 10_000  # the number of newest rows that a filter searches
+NEWEST_SEARCHED = 10_000  # how many of the newest rows a filter searches
 MERCHANT_PARAMETER = "merchant__exact"
 
 
 class WrongFilterValue(Exception):
-    """The address of a list has a value that its filter does not have."""
+    """Raised if the address of a list has a filter value that the filter does not offer."""
 
     def __init__(self, query: Mapping[str, str]) -> None:
         super().__init__(f"A filter does not have the value in {dict(query)}.")
@@ -32,7 +32,7 @@ class WrongFilterValue(Exception):
 
     @property
     def words(self) -> str:
-        """Return the values with the names of their filters, such as "state “lost”". The page shows them."""
+        """Return the wrong values with the names of their filters, such as "state “lost”". The page shows them."""
         names = {name: name.partition("__")[0].removeprefix("is_").replace("_", " ") for name in self.query}
         return " or ".join(
             f"{titles.TITLES.get(names[name], names[name])} “{value}”" for name, value in self.query.items()
@@ -40,7 +40,7 @@ class WrongFilterValue(Exception):
 
 
 def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
-    """Raise WrongFilterValue if a filter of the list has a value that is none of its choices."""
+    """Raise WrongFilterValue if a filter of the list has a value that is not one of its choices."""
     for chosen in changelist.filter_specs:
         names = [name for name in chosen.expected_parameters() if name and request.GET.get(name)]
         query = {name: request.GET[name] for name in names}
@@ -49,9 +49,10 @@ def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
 
 
 def filter_parameters(model: type[Model], chosen: Any) -> set[str]:
-    """Return the query parameters of an entry in `list_filter`.
+    """Return the query parameters that belong to an entry in `list_filter`.
 
-    Without a suffix, the name of a field with choices is no parameter: no filter would check its value.
+    For a field with choices, the name without a suffix is not a parameter, because no filter would check its
+    value.
     """
     name = chosen[0] if isinstance(chosen, tuple) else chosen
     if own := getattr(name, "parameter_name", None):
@@ -61,7 +62,7 @@ def filter_parameters(model: type[Model], chosen: Any) -> set[str]:
 
 
 class ShortPaginator(Paginator):
-    """Paginator that counts at most MAXIMUM rows, which it reads in the list's indexed order."""
+    """Paginator that counts at most MAXIMUM rows. It reads them in the list's order, which has an index."""
 
     @cached_property
     def count(self) -> int:
@@ -70,14 +71,14 @@ class ShortPaginator(Paginator):
 
 
 class NewestFirst(ChangeList):
-    """A list in the only order that has an index. It ignores any order in the query string."""
+    """Keeps a list in the only order that has an index, and ignores any order in the query string."""
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         return list(self.model_admin.get_ordering(request))
 
 
 class SelectedRowsForm(ActionForm):
-    """Form that applies an action only to the ticked rows, never to all rows of the list."""
+    """Form that applies an action only to the selected rows, never to all rows of the list."""
 
     select_across = forms.BooleanField(
         label="", required=False, initial=False, disabled=True, widget=forms.HiddenInput
@@ -85,7 +86,7 @@ class SelectedRowsForm(ActionForm):
 
 
 class NewestRowsFilter(admin.ChoicesFieldListFilter):
-    """Filter that searches only the newest rows, because a rare value would need the whole table."""
+    """Filter that searches only the newest rows. A search for a rare value would otherwise read the whole table."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -97,7 +98,7 @@ class NewestRowsFilter(admin.ChoicesFieldListFilter):
 
 
 def limit_to_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-    """Limit a list to the newest rows of its model or, in a list of one merchant, of this merchant."""
+    """Limit a list to the newest rows of its model. If the list has only one merchant, use this merchant's rows."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._base_manager.order_by("-pk")
     if merchant_uuid is not None:
@@ -107,7 +108,7 @@ def limit_to_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[A
 
 
 def state_filter(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
-    """Return a filter of a small table by named conditions. Each name is also the label of the choice."""
+    """Return a filter by named conditions, for a small table. Each name is also the label of the choice."""
 
     class State(admin.SimpleListFilter):
         title = "state"
@@ -123,9 +124,9 @@ def state_filter(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
 
 
 class MerchantFilter(admin.SimpleListFilter):
-    """Filter that limits a list to the rows of one merchant. Other pages link to lists with this filter.
+    """Filter that limits a list to one merchant's rows. Other pages link to lists with this filter.
 
-    The filter is visible only on these lists. It names the merchant, and links to the list of all rows.
+    The filter is visible only on filtered lists. It names the merchant, and links to the unfiltered list.
     """
 
     title = "merchant"
@@ -163,10 +164,10 @@ def _merchant_uuid(request: HttpRequest) -> UUID | None:
 def find_exact_matches(
     model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]
 ) -> set[Any]:
-    """Return the keys of the rows that have exactly this term in one of the columns.
+    """Return the keys of the rows in which one of the columns is exactly this term.
 
     A path that ends in `__iexact` ignores case. Each look-up uses an index. The indexes of the columns in
-    `of_each_merchant` begin with the merchant. A look-up in these columns therefore names all merchants.
+    `of_each_merchant` begin with the merchant, so a look-up in these columns names all merchants.
     """
     keys: set[Any] = set()
     for path in paths:
@@ -178,7 +179,8 @@ def find_exact_matches(
         rows = model._base_manager.filter(**{path: value})
         if path.removesuffix("__iexact") in of_each_merchant:
             merchants = model._meta.get_field("merchant").related_model
-            # The field is a foreign key, so this is a model, not one of the other types in the stubs.
+            # The field is a foreign key. Its related model is therefore a model class, although the stubs allow
+            # other types.
             rows = rows.filter(merchant__in=merchants._base_manager.all())  # type: ignore[union-attr]
         keys |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
     return keys

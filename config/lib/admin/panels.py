@@ -1,4 +1,4 @@
-"""Panels on a row's page in the admin: the first rows that refer to the row, and links to complete lists."""
+"""Panels on a row's page in the admin. They show the first related rows, and links to the complete lists."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ from config.lib.admin.columns import (
     without_links,
 )
 
-MAXIMUM = 20  # rows of a panel
+MAXIMUM = 20  # rows in a panel
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A table of the first rows that refer to the page's row. `address` is the list of all of them.
+    """A table of the first rows that refer to the page's row. `address` is the address of the complete list.
 
-    `are_amounts` says of each column whether it has amounts, which are right-aligned.
+    `are_amounts` says for each column whether it has amounts, which are right-aligned.
     """
 
     title: str
@@ -40,17 +40,17 @@ class Panel:
 
     @property
     def heads(self) -> list[tuple[str, bool]]:
-        """The headers, and whether their columns have amounts."""
+        """The column headers, each with a flag for a column of amounts."""
         return list(zip(self.headers, self.are_amounts, strict=True))
 
     @property
     def lines(self) -> list[list[tuple[str, bool, str]]]:
-        """The rows, with each cell next to its header, because a phone shows no column headers."""
+        """The rows. Each cell comes with its column header, because phones hide the row of headers."""
         return [list(zip(self.headers, self.are_amounts, row, strict=True)) for row in self.rows]
 
 
 class Link(NamedTuple):
-    """A link to a list, with the number of its rows if they were counted."""
+    """A link to a list. If the list's rows were counted, the link has their number."""
 
     title: str
     address: str
@@ -58,7 +58,7 @@ class Link(NamedTuple):
 
 
 def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) -> Panel:
-    """Return the panel of the rows of `model_admin` whose `path` leads to this row, oldest first.
+    """Return a panel with the rows of `model_admin` whose field `path` refers to this row, oldest first.
 
     If both models have a merchant, the look-up includes it, because the index can begin with the merchant.
     """
@@ -66,7 +66,7 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
     rows = list(
         model_admin.get_queryset(request).filter(**lookups).order_by(*model_admin.panel_order)[: MAXIMUM + 1]
     )
-    # The page already shows the row, and the other rows to which both refer.
+    # The page already shows this row, and the other rows to which both this row and the panel's rows refer.
     hidden = {path, *_common_references(type(row), model_admin)}
     columns = [
         column for column in model_admin.get_list_display(request) if column_name(column) not in hidden
@@ -84,7 +84,7 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
 
 
 def _common_references(model: type[Model], model_admin: Any) -> set[str]:
-    """Return the fields by which both a model and the rows of a panel refer to the same row."""
+    """Return the fields that a model and the model of a panel have in common, and that refer to the same row."""
     fields = model_admin.model._meta.fields
     names = {field.name for field in fields if isinstance(field, ForeignKey)} | set(
         getattr(model_admin, "references", ())
@@ -93,7 +93,7 @@ def _common_references(model: type[Model], model_admin: Any) -> set[str]:
 
 
 def _merchant_lookup(row: Any, model: type[Model]) -> dict[str, Any]:
-    """Return the look-up of a row's merchant if both models have one, else an empty dict."""
+    """Return a lookup for the row's merchant if both models have one, else an empty dict."""
     both = _has_merchant(type(row)) and _has_merchant(model)
     return {"merchant__exact": row.merchant_id} if both else {}
 
@@ -116,7 +116,7 @@ def _write_cell(column: Any, row: Model, model_admin: Any) -> str:
 
 
 def referring_fields(model: type[Model], model_admin: Any) -> Iterator[str]:
-    """Yield the fields by which rows of `model_admin` refer to a model: foreign keys and plain keys.
+    """Yield the fields through which rows of `model_admin` refer to a model: foreign keys and plain keys.
 
     Foreign keys in the admin's `unindexed` are left out, because a look-up by them would read a whole table.
     """
@@ -137,14 +137,14 @@ def other_list_links(
     *,
     is_counted: bool = False,
 ) -> list[Link]:
-    """Return links to the lists of all rows that refer to a row, except those that are `drawn` as panels.
+    """Return links to the lists of rows that refer to this row. Leave out the lists that are `drawn` as panels.
 
-    If both models have a merchant, the links include it, as in `read_panel`. If the rows are counted, the
-    links to empty lists are left out. Lists by an admin's `uncounted` keys, which have no index, are always
-    linked and never counted.
+    If both models have a merchant, the links include it, as in `read_panel`. If the rows are counted, links
+    to empty lists are left out. A list by one of the admin's `uncounted` keys is always linked and never
+    counted, because the key has no index.
     """
     links: list[Link] = []
-    lists: dict[int, QuerySet[Any, Any]] = {}  # the lists that can be counted, by the index of their link
+    lists: dict[int, QuerySet[Any, Any]] = {}  # the lists to count, by the position of their link
     for model_admin in registered:
         label, title = (
             model_admin.model._meta.label_lower,
@@ -163,7 +163,7 @@ def other_list_links(
 
 
 def _count_links(links: Sequence[Link], lists: Mapping[int, QuerySet[Any, Any]]) -> list[Link]:
-    """Return the links to lists that are not empty, with the sizes of the lists up to MAXIMUM.
+    """Return the links to lists that have rows, each with its number of rows, counted up to MAXIMUM.
 
     One statement counts all lists.
     """

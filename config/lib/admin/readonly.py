@@ -1,4 +1,4 @@
-"""The base classes of all admin pages: lists of limited cost, links to related rows, read-only pages."""
+"""The base classes of all admin pages: limited lists, links to related rows, and read-only pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,24 +21,24 @@ from config.lib.admin import columns, lists, panels, titles
 from config.lib.admin.columns import Column
 from config.lib.database import replica
 
-FROM_PAGE = "from_page"  # posted if an action was started on the row's own page
+FROM_PAGE = "from_page"  # posted if the action was started on the row's page
 FROM_OPERATIONS = "from_operations"  # posted if it was started on the page of cases that need an operator
 
 
 class ChangesForm(forms.ModelForm):
-    """Form that changes only the fields whose values differ from those that its page showed.
+    """Form that writes only the fields whose values differ from the values that the page showed.
 
-    Another operator might have changed the other fields since then. The page also posts the values that it
-    showed. If the page's value is missing for a field, the form compares the field with the current row. Rule
-    operator.changes.
+    Another operator might have changed the other fields since then. The form also posts the values that the
+    page showed. If such a value is missing for a field, the form compares the field with the current row.
+    Rule operator.changes.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         posted = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
-            # If a page showed an empty list, it posts no earlier value for it. The earlier value then counts
-            # as empty.
+            # If a page showed an empty list, it posts no earlier value for this field. The earlier value then
+            # counts as empty.
             was_empty = bool(posted) and isinstance(field, forms.ModelMultipleChoiceField)
             is_comparable = not self.is_bound or name in posted or was_empty
             field.show_hidden_initial = is_comparable and self._is_of_row()
@@ -53,11 +53,11 @@ class ChangesForm(forms.ModelForm):
 
 
 class OperatorAdmin(admin.ModelAdmin):
-    """An admin with lists of limited cost, a search that uses indexes, and links to all related rows."""
+    """An admin whose lists have a limited cost. Its search uses indexes, and its pages link to all related rows."""
 
     form = ChangesForm
     action_form = lists.SelectedRowsForm
-    actions_on_bottom = True  # below the rows that they act on, as in the portal
+    actions_on_bottom = True  # below the rows, as in the portal
     actions_on_top = False
     actions_selection_counter = False
     list_per_page = 50
@@ -68,8 +68,8 @@ class OperatorAdmin(admin.ModelAdmin):
     sortable_by = ()
     view_on_site = False  # no row has a page outside the admin, even if a library's model says so
 
-    titles: Mapping[str, str] = {}  # labels of fields, if `titles.title_of` returns one that does not fit
-    explanations: Mapping[str, str] = {}  # help texts of fields, if the model's are not for operators
+    titles: Mapping[str, str] = {}  # labels of fields, where the label from `titles.title_of` does not fit
+    explanations: Mapping[str, str] = {}  # help texts of fields, where the model's are not for operators
     short_names: Mapping[str, str] = {}  # names of actions for the buttons on a row's page
     searched_by = ""  # the label of the search field, if it needs one
     adds_by = ""  # the label of the button that adds a row, if it needs one
@@ -77,15 +77,15 @@ class OperatorAdmin(admin.ModelAdmin):
     is_small = False  # the table has so few rows that a search or a filter can read all of them
     secret: tuple[str, ...] = ()
     code_words: tuple[str, ...] = ()  # fields with machine words, which are shown in plain words
-    hidden: tuple[str, ...] = ()  # fields for the program, which do not help an operator
+    hidden: tuple[str, ...] = ()  # internal fields, which do not help an operator
     panel_order: tuple[str, ...] = ("pk",)  # the order of the rows in a panel on another row's page
     actors: tuple[str, ...] = ("actor",)  # fields that say who caused a change
-    references: Mapping[str, str] = {}  # from a field with another row's key to that row's model
-    # The panels on a row's page. Each is the name of another model, and of its field that refers to the row.
+    references: Mapping[str, str] = {}  # maps a field with another row's key to that row's model
+    # The panels on a row's page. Each entry names another model, and its field that refers to the row.
     panels: tuple[tuple[str, str], ...] = ()
-    counts_records = False  # whether a row's page shows the size of each list of rows that refer to it
-    uncounted: tuple[str, ...] = ()  # fields in `references` without an index, so they are not counted
-    linked_by: tuple[str, ...] = ()  # lookups in links to the list, in addition to foreign keys
+    counts_records = False  # whether a row's page shows how many rows refer to the row
+    uncounted: tuple[str, ...] = ()  # fields in `references` without an index; their rows are not counted
+    linked_by: tuple[str, ...] = ()  # lookups in links to the list, in addition to the foreign keys
     of_each_merchant: tuple[str, ...] = ()  # searched columns whose index begins with the merchant
     merchants_order: tuple[str, ...] = ()  # the indexed order of one merchant's rows
 
@@ -94,7 +94,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return True
 
     def called(self, row: Any) -> str:
-        """Return the name of a row for the question of a confirmation."""
+        """Return the name of a row for the question that asks for confirmation."""
         return str(row)
 
     def column(self, name: Any) -> Any:
@@ -126,15 +126,15 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the row, or raise Http404.
 
-        Lock it if the request changes or deletes it, because a save writes all fields.
+        Lock the row if the request changes or deletes it, because a save writes all fields.
         """
         row = super().get_object(request, object_id, from_field)
         if row is None:
-            raise Http404  # Django would show the overview instead
+            raise Http404  # otherwise, Django would redirect to the overview
         if request.method != "POST" or not transaction.get_connection().in_atomic_block:
             return row  # the history page also accepts a POST, which runs outside a transaction
         if not (self.has_change_permission(request, row) or self.has_delete_permission(request, row)):
-            return row  # Django will refuse the request, and our role cannot lock the rows of some tables
+            return row  # Django will refuse the request, and our role may not lock some tables' rows
         return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=row.pk)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
@@ -144,7 +144,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return super().get_form(request, obj, change, **kwargs)
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Return the form field of a choice. Without a default, it asks for one in words."""
+        """Return the form field for a choice. If it has no default, its empty choice asks the operator to choose."""
         kwargs["choices"] = db_field.get_choices(
             include_blank=db_field.blank or not db_field.has_default(), blank_choice=[("", "Choose one")]
         )
@@ -180,7 +180,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def _show_wrong_filter(
         self, request: HttpRequest, title: str, error: lists.WrongFilterValue | None = None
     ) -> HttpResponse:
-        """Return the page for an address with a filter, or with a value of one, that the list does not have."""
+        """Return an error page for an address with a filter, or a filter value, that the list does not have."""
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -190,7 +190,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return TemplateResponse(request, "admin/wrong_filter.html", context, status=400)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Return the list. Raises WrongFilterValue, where Django would show the whole list without a word."""
+        """Return the list. Raises WrongFilterValue, where Django would show the whole list without a message."""
         try:
             found = super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
@@ -216,7 +216,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows with exactly this term in one of `search_fields`. In a small table, a part is enough."""
+        """Find rows in which one of `search_fields` is exactly this term. In a small table, a part is enough."""
         term = search_term.replace("\0", "").strip()
         if self.is_small or not term:
             return super().get_search_results(request, queryset, term)
@@ -224,7 +224,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return queryset.filter(pk__in=found), False
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Return the form field of a model's field, without Django's icons that open another row in a window."""
+        """Return the form field for a model's field, without Django's icons that open another row in a window."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
             field.widget = field.widget.widget
@@ -238,11 +238,11 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
-        # After a reauthentication, the browser can show another address. The form therefore names its own
-        # address.
+        # After a reauthentication, the browser can show a different address. The form therefore contains its
+        # own address.
         kwargs["form_url"] = request.get_full_path()
         context["adminform"].form.label_suffix = ""
-        # A form has one button: it saves, and returns to the list.
+        # The form has only one button. It saves, and returns to the list.
         context.update(show_save_and_add_another=False, show_save_and_continue=False)
         if row is not None:
             context.update(self._around(request, row))
@@ -269,7 +269,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *where: Any
     ) -> HttpResponse | None:
-        """If the action was started on another page than the list, redirect to that page."""
+        """If the action was started on a page other than the list, redirect to that page."""
         answer = super().response_action(request, queryset, *where)
         chosen = request.POST.getlist("_selected_action")
         if isinstance(answer, HttpResponseRedirect) and FROM_PAGE in request.POST and len(chosen) == 1:
@@ -281,14 +281,14 @@ class OperatorAdmin(admin.ModelAdmin):
         return answer
 
 
-# Fields for look-ups and for developers. A row's page shows them last.
+# Fields that are used for look-ups or by developers. A row's page shows them last.
 TECHNICAL = ("id", "reference", "request_id", "traceparent", "card_fingerprint")
 # Fields with values that a person copies but does not read.
 CODES = (*TECHNICAL, "client_id", "key", "merchant_refund_ref", "provider_account", "provider_reference")
 
 
 class ReadOnlyAdmin(OperatorAdmin):
-    """An admin that allows no changes. It shows every field except the secret ones and those without a value."""
+    """An admin that allows no changes. It shows all fields, except secret fields and fields without a value."""
 
     extra_columns: tuple[str, ...] = ()  # columns that are shown in addition to the fields
 
@@ -312,13 +312,13 @@ class ReadOnlyAdmin(OperatorAdmin):
         return [*facts, *self.extra_columns, *(self.column(name) for name in TECHNICAL if name in names)]
 
     def _is_empty(self, field: Any, row: Model | None) -> bool:
-        # A deferred field is not read, because Django would run a statement for it.
+        # A deferred field is skipped, because Django would need another statement to read it.
         is_read = row is not None and field.attname not in row.get_deferred_fields()
         return is_read and getattr(row, field.attname) in (None, "", [])
 
 
 class UnloggedAdmin(ReadOnlyAdmin):
-    """An admin of unlogged tables. A replica does not have their rows, so the list is read on the primary."""
+    """An admin for unlogged tables. A replica lacks their rows, so the list is read from the primary."""
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         return super().changelist_view(request, extra_context)

@@ -1,4 +1,4 @@
-"""Labels of fields on admin pages, made from the names of columns: "created at" is shown as "created"."""
+"""Labels of fields on admin pages, made from column names: "created at" is shown as "created"."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.admin.utils import get_fields_from_path
 from django.db.models import Field, ForeignKey, Model, UUIDField
 
-# Labels that the rules of `title_of` do not give, by the column's name in words.
+# Labels that `title_of` cannot derive, by column name in words.
 TITLES = {
     "actor": "by",
     "attempt count": "attempts",
@@ -44,7 +44,8 @@ TITLES = {
 }
 
 
-# The singular and the plural of rows whose model has another name, by the model's name in words.
+# The singular and the plural nouns for rows, by model name in words, where the nouns differ from the model's
+# name.
 NOUNS = {
     "outbound email": ("email", "emails"),
     "payment request": ("share", "shares"),
@@ -52,7 +53,7 @@ NOUNS = {
 
 
 def row_noun(opts: Any, count: int = 1) -> str:
-    """Return the noun for this number of rows of a model, such as "share"."""
+    """Return the noun for this number of a model's rows, such as "share"."""
     names = str(opts.verbose_name), str(opts.verbose_name_plural)
     return NOUNS.get(names[0], names)[count != 1]
 
@@ -60,8 +61,8 @@ def row_noun(opts: Any, count: int = 1) -> str:
 def title_of(field: "Field[Any, Any]") -> str:
     """Return the label of a field.
 
-    A title loses "is" at its beginning, and "at" or "uuid" at its end. It then fits the field's value: a yes
-    or no, a time, or a link.
+    The function removes "is" from the beginning of a name, and "at" or "uuid" from its end. The label then
+    fits the field's value: a yes or no, a time, or a link.
     """
     name = str(field.verbose_name)
     if name.lower() in TITLES:
@@ -70,7 +71,7 @@ def title_of(field: "Field[Any, Any]") -> str:
 
 
 def search_hint(model: type[Model], paths: Sequence[str], *, finds_parts: bool) -> str:
-    """Return the hint of a list's search, from the columns that it searches.
+    """Return the hint next to a list's search field, made from the columns that it searches.
 
     For example: "The whole ID of the refund or its checkout, or a whole refund reference."
     """
@@ -105,6 +106,6 @@ def _title_of_path(fields: Sequence[Any]) -> str:
 
 
 def _join(words: Sequence[str], *, comma: bool = False) -> str:
-    """Return the words as a list with "or" before the last one."""
+    """Join the words into a list with "or" before the last one."""
     *most, last = words or [""]
     return f"{', '.join(most)}{',' if comma else ''} or {last}" if most else last

@@ -12,14 +12,14 @@ Body = type[Serializer[Any]]
 
 @runtime_checkable
 class DescribedField(Protocol):
-    """A serializer field that describes itself. If it has an `object_name`, its schema gets this name."""
+    """A serializer field that describes itself. If it has an `object_name`, its schema has this name."""
 
     def schema(self) -> dict[str, Any]:
-        """Return the schema of the field, without its description, its default and whether it can be null."""
+        """Return the field's schema, without its description, its default and whether it can be null."""
 
 
 class DescribedResponse(NamedTuple):
-    """A 2xx response: a sentence, and the serializer of `data`, or None for an empty body."""
+    """A 2xx response: a sentence about it, and the serializer of its `data`, or None for an empty body."""
 
     sentence: str
     body: Body | None = None
@@ -27,7 +27,7 @@ class DescribedResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class DescribedOperation:
-    """One method of one address. `codes` are its error codes, except those that every call can return."""
+    """One method of one address. `codes` lists its error codes, except those that every call can return."""
 
     name: str
     summary: str
@@ -38,5 +38,5 @@ class DescribedOperation:
     codes: tuple[str, ...] = ()
 
 
-# An app's endpoints by view and method, in the order of the document.
+# An app's endpoints, by view and method, in the order in which the document lists them.
 DescribedOperations = Mapping[tuple[type[APIView], str], DescribedOperation]

@@ -1,4 +1,4 @@
-"""Strict serializer fields: JSON's own types, no coercion, and error texts that name the remedy."""
+"""Strict serializer fields. They accept only JSON's own types, without coercion. Their errors name the remedy."""
 
 import re
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ _MISREAD_CHARACTERS = re.compile(
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
-# The API document's pattern for a text that is not blank and has no control characters. Generated clients use it in
-# the dialects of all languages, and PHP matches the bytes of UTF-8. It therefore has no look-ahead, no `\\u`, and
-# does not exclude the control characters from U+0080 on.
+# The API document's pattern for a text that is not blank and has no control characters. Generated clients use
+# the pattern in many regex dialects, and PHP matches it against UTF-8 bytes. It therefore has no look-ahead and
+# no `\\u`, and does not exclude the control characters from U+0080 on.
 _PRINTABLE = r"^[^\x00-\x1F\x7F]*[^\x00-\x1F\x7F\s][^\x00-\x1F\x7F]*$"
 MAX_AHEAD = timedelta(seconds=60)  # how far a caller's clock can be ahead of the service's clock
 Schema = dict[str, Any]  # the schema of a field in the API's document
-# Error texts that replace the library's texts in every field.
+# Error texts that every field uses instead of the library's texts.
 ERROR_TEXTS: Any = {"required": "Is required.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
@@ -43,13 +43,16 @@ class Body(Serializer[Any]):
     default_error_messages = {**ERROR_TEXTS, "invalid": "Must be an object."}
 
     def run_validation(self, data: Any = empty) -> Any:
-        """Refuse a null body with the error text for a body that is not an object."""
+        """Refuse a null body with the same error text as a body that is not an object."""
         if data is None and self.parent is None:
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [self.error_messages["invalid"]]})
         return super().run_validation(data)
 
     def to_internal_value(self, data: Any) -> Any:
-        """If a required field was sent under another spelling, such as `totalAmount`, the error names that spelling."""
+        """Validate the object. If a required field was sent under another spelling, the error names that spelling.
+
+        An example of such a spelling is `totalAmount`.
+        """
         try:
             return super().to_internal_value(data)
         except ValidationError as error:
@@ -94,7 +97,7 @@ class Text(Field[str, Any, str, Any]):
 
 
 class Integer(Field[int, Any, int, Any]):
-    """A JSON integer from `minimum` to `maximum`. Refuses `10.0`, `"10"` and `true` (rule api.integers)."""
+    """A JSON integer from `minimum` to `maximum`. It refuses `10.0`, `"10"` and `true` (rule api.integers)."""
 
     default_error_messages = ERROR_TEXTS
     not_integer = "Must be an integer without quotes or decimals."
@@ -122,13 +125,13 @@ class Integer(Field[int, Any, int, Any]):
 
 
 class MinorUnits(Integer):
-    """An amount of money in minor units. The error for `56.00` says what the unit is."""
+    """An amount of money in minor units. For a value such as `56.00`, the error explains the unit."""
 
     not_integer = "Must be an integer in minor units, without quotes or decimals: 5600 is £56.00."
 
 
 class Currency(Text):
-    """A currency code of three letters. The field's serializer checks that the code is in use."""
+    """A currency code of three letters. The field's serializer checks whether the currency is in use."""
 
     def schema(self) -> Schema:
         return {"type": "string", "pattern": "^[A-Z]{3}$"}
@@ -201,9 +204,10 @@ class Timestamp(Field[datetime, Any, str, Any]):
 
 
 def check_not_ahead(query: Mapping[str, Any], name: str) -> None:
-    """Raise ValidationError if the start of a feed is ahead of the service's clock by more than MAX_AHEAD.
+    """Raise ValidationError if a feed's start is more than MAX_AHEAD in the future by the service's clock.
 
-    A caller with a wrong clock would miss everything until then. `name` is the start's parameter.
+    A caller with a wrong clock would otherwise miss all changes until then. `name` is the parameter that has
+    the start.
     """
     if name in query and query[name] > (now := clock.now()) + MAX_AHEAD:
         words = f"Must not be in the future. The service’s clock shows {clock.iso(now)}."
@@ -211,7 +215,7 @@ def check_not_ahead(query: Mapping[str, Any], name: str) -> None:
 
 
 class List(ListField):
-    """A list. Its length is checked before its members."""
+    """A list. The field checks its length before its members."""
 
     default_error_messages = {
         **ERROR_TEXTS,
@@ -228,7 +232,7 @@ class List(ListField):
 
 
 class ReturnUrl(Text):
-    """An absolute https URL to which a customer is sent. In `local`, http to loopback is allowed too.
+    """An absolute https URL to which a customer is redirected. In `local`, http to loopback is allowed too.
 
     Rule create.return_urls.
     """
@@ -275,15 +279,15 @@ def _is_public(host: str) -> bool:
 
 
 class Query(Body):
-    """The base serializer of query strings. It declares no parameters.
+    """The base serializer of query strings. It declares no parameters itself.
 
-    It refuses unknown and repeated parameters. Otherwise, a misspelt filter would be ignored, and it would be
-    unclear which of two values applies. Rule api.query.
+    It refuses unknown and repeated parameters. Otherwise, a misspelt filter would be ignored, and the caller
+    could not know which of two values applies. Rule api.query.
     """
 
     @property
     def accepted_parameters(self) -> str:
-        """A sentence that names the parameters that the call accepts."""
+        """A sentence that lists the parameters that the call accepts."""
         return (
             f"The call accepts {', '.join(self.fields)}."
             if self.fields
@@ -303,14 +307,14 @@ class Query(Body):
         return values
 
     def _describe_unknown(self, name: str) -> str:
-        """Return a sentence about an unknown parameter. It names the parameter that was probably meant."""
+        """Return a sentence about an unknown parameter. It suggests the parameter that the caller probably meant."""
         if meant := spelling.similar_name(name, self.fields):
             return f"Is not a parameter of this call. Did you mean {meant}?"
         return f"Is not a parameter of this call. {self.accepted_parameters}"
 
 
 class QueryInteger(Integer):
-    """An integer in a query string, in plain digits."""
+    """An integer in a query string, written in plain digits."""
 
     def to_internal_value(self, data: Any) -> int:
         if not _WHOLE.fullmatch(str(data)):
@@ -319,14 +323,14 @@ class QueryInteger(Integer):
 
 
 class Cursor(Text):
-    """Any text. Only the module `cursor` decides whether it is a valid cursor."""
+    """A cursor as text. Only the module `cursor` decides whether it is valid."""
 
     def to_internal_value(self, data: Any) -> str:
         return str(data)
 
 
 class OneOf(Text):
-    """One of the given words."""
+    """One of a fixed list of words."""
 
     def __init__(self, choices: tuple[str, ...], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -338,7 +342,7 @@ class OneOf(Text):
         return data
 
     def _describe_choices(self, sent: Any) -> str:
-        """Return a sentence that names the words, and a question about the word that was probably meant."""
+        """Return a sentence that lists the words, and asks whether the caller meant the most similar one."""
         if len(self.choices) == 1:
             return f"Must be {self.choices[0]}."
         meant = spelling.similar_name(sent, self.choices) if isinstance(sent, str) else ""

@@ -1,4 +1,4 @@
-"""Unknown fields of a request's body, which the API ignores. Rule api.unknown_fields."""
+"""Unknown fields in a request's body. The API ignores them. Rule api.unknown_fields."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -11,12 +11,12 @@ from rest_framework.serializers import ListSerializer, Serializer
 from config.lib.api import spelling
 
 MAXIMUM = 10
-LONGEST = 60  # characters of a path
+LONGEST = 60  # maximum characters of a path
 HEADER, SUGGESTIONS_HEADER = "X-Ignored-Fields", "X-Suggested-Fields"
 
 
 class IgnoredField(NamedTuple):
-    """The path of an unknown field, such as `items[0].colour`, and the field that was probably meant, or ""."""
+    """The path of an unknown field, such as `items[0].colour`, and the field that the caller probably meant, or ""."""
 
     path: str
     meant: str
@@ -34,7 +34,7 @@ def ignored_fields(reader: Any, body: Any) -> list[IgnoredField]:
 
 
 def headers(fields: Iterable[IgnoredField]) -> dict[str, str]:
-    """Return the headers that name the ignored fields and, as `custmer=customer`, the fields that were meant."""
+    """Return headers that name the ignored fields and the fields that were meant, as in `custmer=customer`."""
     named = {
         HEADER: ",".join(field.path for field in fields),
         SUGGESTIONS_HEADER: ",".join(f"{field.path}={field.meant}" for field in fields if field.meant),
@@ -43,7 +43,7 @@ def headers(fields: Iterable[IgnoredField]) -> dict[str, str]:
 
 
 def _unknown_fields(reader: Any, body: Any, prefix: str) -> Iterator[tuple[str, str, set[str]]]:
-    """Yield the path and the name of each unknown field, with the names that its object could have too."""
+    """Yield the path and the name of each unknown field, with the names that are possible in its object."""
     if isinstance(reader, ListSerializer | ListField) and isinstance(body, list):
         for index, item in enumerate(body):
             yield from _unknown_fields(reader.child, item, f"{prefix}[{index}]")

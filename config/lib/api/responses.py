@@ -1,6 +1,6 @@
-"""Serializers of the API's responses. They write a response, and describe it in the API's document.
+"""Serializers for the API's responses. They write a response, and describe it in the API's document.
 
-They use the fields below and DRF's fields. A field that requests have too, with the same limits, uses the
+They use the fields below and DRF's fields. If requests have the same field with the same limits, they use the
 class from `config.lib.api.fields`.
 """
 
@@ -29,7 +29,7 @@ class Out(Serializer[Any]):
 
     @classmethod
     def write(cls, row: Any) -> dict[str, Any]:
-        """Return a row or a mapping in the form in which the API sends it."""
+        """Return a row or a mapping as the API sends it."""
         return _shared_writer(cls).to_representation(row)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Out(Serializer[Any]):
 
 @cache
 def _fields_in(kind: Out, status: str) -> list[tuple[str, Any, bool]]:
-    """Return the fields that an object can have in a state, and whether each is sent even without a value.
+    """Return the fields that an object can have in a state. A flag says whether a field is sent even without a value.
 
     Only these fields are computed. Computing all fields of each row would make lists a quarter slower.
     """
@@ -64,7 +64,7 @@ def _fields_in(kind: Out, status: str) -> list[tuple[str, Any, bool]]:
 def _shared_writer(kind: type[Out]) -> Out:
     """Return the instance that writes all rows of a kind.
 
-    Creating an instance copies all its fields, which takes longer than writing a row.
+    A new instance copies all its fields, which takes longer than writing a row.
     """
     return kind()
 
@@ -72,7 +72,7 @@ def _shared_writer(kind: type[Out]) -> Out:
 class Time(Field[datetime, Any, str | None, Any]):
     """A timestamp in UTC with exactly three decimals (rule api.timestamps).
 
-    The value is a datetime, or a string from JSON that PostgreSQL made.
+    The value is a datetime, or a string in JSON from PostgreSQL.
     """
 
     def to_representation(self, value: datetime | str) -> str | None:
@@ -83,7 +83,7 @@ class Time(Field[datetime, Any, str | None, Any]):
 
 
 class OpenChoice(Field[str, Any, str, Any]):
-    """One of the given words. In the API's document, the list is open, because more words can be added.
+    """One of the given words. In the API's document, the list of words is open, because more words can be added.
 
     Rule api.added_later.
     """
@@ -100,7 +100,7 @@ class OpenChoice(Field[str, Any, str, Any]):
 
 
 class Constant(OpenChoice):
-    """A word that is always the same."""
+    """A word that never changes."""
 
     def __init__(self, word: str, **kwargs: Any) -> None:
         super().__init__([word], **kwargs)
@@ -110,7 +110,7 @@ class Constant(OpenChoice):
 
 
 class Computed(Field[Any, Any, Any, Any]):
-    """A field that is computed from the row. `kind` is the field or serializer that writes the result."""
+    """A field whose value is computed from the row. `kind` is the field or serializer that writes the value."""
 
     def __init__(self, compute: Callable[[Any], Any], kind: Field[Any, Any, Any, Any], **kwargs: Any) -> None:
         super().__init__(source="*", **kwargs)

@@ -1,4 +1,4 @@
-"""Names of the API that a caller probably meant: `total_amount` for `totalAmount`, and `amount` for `amout`."""
+"""Names in the API that a caller probably meant: `total_amount` for `totalAmount`, and `amount` for `amout`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from itertools import islice
 
 _SPELT_TOGETHER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")  # where `totalAmount` and `total-amount` lack a "_"
-_SHORTEST, _LONGEST = 3, 64  # characters of a name that is compared with known names
-MAX_SHOWN = 60  # characters of a caller's name that an error repeats
-MAX_COMPARED = 10  # names of one object, so that a body with thousands of names takes no more time
+_SHORTEST, _LONGEST = 3, 64  # a name with fewer or more characters is not compared with known names
+MAX_SHOWN = 60  # how many characters of a caller's name an error repeats
+MAX_COMPARED = 10  # names compared per object, which limits the time for a body with thousands of names
 
 
 def snake_case(name: str) -> str:
@@ -19,8 +19,8 @@ def snake_case(name: str) -> str:
 def similar_name(sent: str, known: Iterable[str]) -> str:
     """Return the known name that a caller probably meant, or "" if there is none.
 
-    About one letter in six can differ, and one letter in a short name. Names of more than 64 characters are not
-    compared, because the time to compare two names grows with both lengths.
+    About one letter in six can differ, and in a short name one letter. Names of more than 64 characters are
+    not compared, because the time to compare two names grows with both lengths.
     """
     if not _SHORTEST <= len(sent) <= _LONGEST:
         return ""
@@ -29,7 +29,7 @@ def similar_name(sent: str, known: Iterable[str]) -> str:
 
 
 def other_spellings(sent: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Map each known name that was not sent to the name that was probably sent instead of it."""
+    """Map each known name that was not sent to the misspelt name that was probably sent instead."""
     names, sent = set(known), list(sent)
     unknown, missing = [name for name in sent if name not in names], names.difference(sent)
     found = {similar_name(name, missing): name for name in islice(unknown, MAX_COMPARED)}
@@ -40,14 +40,14 @@ def other_spellings(sent: Iterable[str], known: Iterable[str]) -> dict[str, str]
 def similar_path(sent: Sequence[str], known: Iterable[Sequence[str]]) -> Sequence[str]:
     """Return the known path that a caller probably meant, as segments, or () if there is none.
 
-    A segment `<…>` of a known path stands for any segment.
+    A segment `<…>` in a known path matches any segment.
     """
     meant = [path for path in (_fill_in(sent, route) for route in known) if path]
     return min(meant, key=lambda path: sum(map(str.__ne__, sent, path)), default=())
 
 
 def _fill_in(sent: Sequence[str], route: Sequence[str]) -> Sequence[str]:
-    """Return a known path with the segments that were sent for `<…>`, or () if another segment is not similar."""
+    """Return a known path with its `<…>` replaced by the sent segments, or () if another segment is not similar."""
     if len(sent) != len(route):
         return ()
     path = [

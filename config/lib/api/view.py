@@ -20,18 +20,18 @@ from config.lib.web import methods
 class ApiView(APIView):
     """A view that reads only the query parameters that it declares, and refuses all others.
 
-    `queries` has the serializer of the query string for each method. `query` has the request's parameters. In
-    `local` and `sandbox`, `ignored` has the body's unknown fields, and headers of the response name them too.
+    `queries` maps each method to the serializer of its query string. `query` has the request's parameters. In
+    `local` and `sandbox`, `ignored` has the body's unknown fields, and the response headers name them too.
     """
 
-    http_method_names = ["get", "head", "post", "delete"]  # all methods that `Allow` can name
+    http_method_names = ["get", "head", "post", "delete"]  # all methods that the header `Allow` can name
     queries: ClassVar[Mapping[str, type[Query]]] = {}
     query: Mapping[str, Any]
     ignored: Sequence[IgnoredField] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if request.method in self.allowed_methods:  # any other method is 405, even with unknown parameters
+        if request.method in self.allowed_methods:  # any other method gets 405, even with unknown parameters
             self.take_query(request)
 
     def take_query(self, request: Request) -> None:
@@ -46,13 +46,13 @@ class ApiView(APIView):
         self.query = reader.validated_data
 
     def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
-        """Return the fields of the request's body, as `kind` reads them. Raises ValidationError."""
+        """Return the fields of the request's body, as the serializer `kind` reads them. Raises ValidationError."""
         if settings.SANDBOX:
             self.ignored = ignored_fields.ignored_fields(kind(context=context), self.request.data)
         return read_body(kind, self.request.data, context)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add the headers about the ignored fields. Rule api.unknown_fields."""
+        """Add the headers that name the ignored fields. Rule api.unknown_fields."""
         finished = super().finalize_response(request, response, *args, **kwargs)
         for name, value in ignored_fields.headers(self.ignored).items():
             finished[name] = value
@@ -62,8 +62,9 @@ class ApiView(APIView):
 def _query_parameters(request: Request, kind: type[Query]) -> QueryDict:
     """Return the parameters of the query string.
 
-    Raises ValidationError if there are more parameters than Django's limit, which is far above what any call
-    accepts. The error does not name the parameters, because each name would need a sentence.
+    Raises ValidationError if there are more parameters than Django's limit, which is far above the number
+    that any call accepts. The error does not name the parameters, because it would need a sentence for each
+    of them.
     """
     try:
         return request.query_params
@@ -73,7 +74,7 @@ def _query_parameters(request: Request, kind: type[Query]) -> QueryDict:
 
 
 def read_body(kind: type[Serializer[Any]], data: Any, context: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a body as `kind` reads them. Raises ValidationError."""
+    """Return the fields of a body, as the serializer `kind` reads them. Raises ValidationError."""
     reader = kind(data=data, context=context)
     reader.is_valid(raise_exception=True)
     fields: dict[str, Any] = reader.validated_data

@@ -1,16 +1,16 @@
-"""A database connection with a time limit for each answer, even if the server's machine is down."""
+"""A database connection with a time limit for each response, even if the server's machine is down."""
 
 from typing import Any
 
 import psycopg
 from psycopg.errors import _WaitTimeout
 
-ANSWER_SECONDS = 1.0  # for a statement that takes little longer than the network round trip
+ANSWER_SECONDS = 1.0  # for a statement that takes little more than the network round trip
 STATEMENT_SECONDS = 5.0
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """A connection that closes, and raises OperationalError, if an answer takes longer than `seconds`."""
+    """A connection that closes and raises OperationalError if a response takes longer than `seconds`."""
 
     seconds = ANSWER_SECONDS
 
@@ -18,6 +18,6 @@ class BoundedConnection(psycopg.Connection[Any]):
         try:
             return super().wait(gen, interval, self.seconds if timeout is None else timeout)
         except _WaitTimeout:
-            # Otherwise, the late answer would be read as the answer to the next statement.
+            # Otherwise, a late response would be read as the response to the next statement.
             self.close()
             raise

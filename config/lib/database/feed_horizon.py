@@ -1,4 +1,4 @@
-"""The newest time that a list of changes may include, so that a reader who continues there misses no row."""
+"""The newest time that a list of changes can include without the risk that its reader misses a row."""
 
 from datetime import datetime
 

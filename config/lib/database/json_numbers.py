@@ -1,13 +1,13 @@
-"""Numbers in JSON that PostgreSQL returns."""
+"""Large numbers in JSON from PostgreSQL."""
 
 import orjson
 from psycopg.types.json import set_json_loads
 
 
 def parse_large_numbers_as_floats() -> None:
-    """Make psycopg read very large numbers in JSON as floats, such as 1e30 in a merchant's own data.
+    """Make psycopg read very large numbers in JSON as floats, for example 1e30 in a merchant's custom data.
 
-    PostgreSQL writes such a number with all its digits. psycopg's default reader would make it an integer
-    that is too large to be written as JSON again (rule create.custom_data).
+    PostgreSQL writes such a number with all its digits. By default, psycopg would read it as an integer that
+    is too large to be written as JSON again (rule create.custom_data).
     """
     set_json_loads(orjson.loads)

@@ -1,9 +1,9 @@
-"""The lag of the replica. Each process measures it every second, so that requests do not (rules replica.*).
+"""The replica's lag. Each process measures it every second, so requests do not need to (rules replica.*).
 
-The time of the last replayed commit does not show the lag: the primary might have no writes, and the clocks
-of two machines can differ. Each process therefore records, every second, the position of the primary's log,
-with the time on the process's clock. The last recorded position that the replica has reached shows how old
-the replica's data can be.
+The time of the last replayed commit does not show the lag, because the primary might have no writes, and the
+clocks of two machines can differ. Each process therefore records every second the position of the primary's
+log, with the time on the process's own clock. The replica has reached one of the recorded positions. The time
+of this position shows how old the replica's data can be.
 """
 
 import time
@@ -20,7 +20,7 @@ from config.lib.process import repeating
 ALIAS = "replica"
 MAX_LAG_SECONDS = 5.0
 EVERY_SECONDS = 1.0
-MAX_SAMPLES = 3600  # how many positions are remembered, one per second
+MAX_SAMPLES = 3600  # how many positions are remembered; one is added per second
 LAG = Gauge(
     "checkout_replica_lag_seconds", "How old what the replica shows may be", multiprocess_mode="livemax"
 )
@@ -43,16 +43,16 @@ class Sample(NamedTuple):
 
 
 class _ReplicaState:
-    """This process's latest information about the primary and the replica."""
+    """What this process last learned about the primary and the replica."""
 
     is_watched = False
     answers = False  # whether the replica answered the last query
-    # The samples that were not older than MAX_LAG_SECONDS when the primary last answered.
+    # The samples that were at most MAX_LAG_SECONDS old when the primary last answered.
     recent: tuple[Sample, ...] = ()
     # A time on the process's clock. The replica has every change that the primary had at that time.
     replayed_at = 0.0
     samples: deque[Sample] = deque(maxlen=MAX_SAMPLES)
-    server = ""  # of the primary
+    server = ""  # the primary's identity
 
 
 def start_watching() -> None:
@@ -63,7 +63,7 @@ def start_watching() -> None:
 
 
 def measure_lag() -> None:
-    """Query the position of the primary, then of the replica."""
+    """Query the positions of the primary and of the replica, in this order."""
     try:
         _measure_primary()
         _measure_replica()
@@ -91,7 +91,7 @@ def _measure_replica() -> None:
     if not _ReplicaState.answers:
         pool: Any = connections[ALIAS].pool  # type: ignore[attr-defined]  # the stubs lack it
         pool.open()
-        pool.check()  # removes connections that broke while the replica was away
+        pool.check()  # removes the connections that broke while the replica was not available
     state = _read_server_state(ALIAS)
     is_ours = state.follows and state.server == _ReplicaState.server
     if is_ours:
@@ -109,12 +109,12 @@ def _read_server_state(alias: str) -> ServerState:
 
 
 def lag_seconds() -> float:
-    """Return how old, in seconds, the replica's data can be. The value grows while the replica is away."""
+    """Return how old the replica's data can be, in seconds. The value grows while the replica does not answer."""
     return time.monotonic() - _ReplicaState.replayed_at
 
 
 def required_position() -> int | None:
-    """Return the position that the replica must have reached to be read, or None if it must not be read."""
+    """Return the position that the replica must have reached before it is read, or None if it must not be read."""
     if not _ReplicaState.answers:
         return None
     since = time.monotonic() - MAX_LAG_SECONDS
@@ -122,13 +122,13 @@ def required_position() -> int | None:
 
 
 def stop_reads(error: Exception) -> None:
-    """Stop reads on the replica until it is checked again."""
+    """Stop all reads from the replica until it is checked again."""
     _ReplicaState.answers = False
     log.warning("replica failed", error=type(error).__name__, reason=str(error)[:200])
 
 
 class ReplicaLag(NamedTuple):
-    """The replica's state for operators: how many seconds it is behind, and whether it serves."""
+    """The replica's state, for operators: how many seconds it is behind, and whether it is in use."""
 
     seconds: float
     serves: bool

@@ -1,4 +1,4 @@
-"""The time limits of the database role. They also apply behind a connection pooler."""
+"""The time limits of the database role. They apply behind a connection pooler too."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from django.db import connections
 from config.lib.database import queries, statements
 
 # In milliseconds. A hold lasts two minutes, so a long wait could prevent its capture. The limits apply to the
-# wait for a row lock, to a statement, to a client that is idle in a transaction, and to a client that does
-# not read.
+# wait for a row lock, to a statement, to a client that is idle in a transaction, and to a client that does not
+# read its results.
 LIMITS = {
     "lock_timeout": 3_000,
     "statement_timeout": 15_000,
@@ -18,7 +18,7 @@ LIMITS = {
 
 
 def set_limits(*, using: str, **_: Any) -> None:
-    """Set the limits of the current role, after each `migrate`, because a restored database lacks them."""
+    """Set the limits of the current role. Each `migrate` calls this, because a restored database lacks them."""
     database = connections[using].ops.quote_name(connections[using].settings_dict["NAME"])
     for limit, milliseconds in LIMITS.items():
         words = {"database": database, "limit": limit, "milliseconds": milliseconds}

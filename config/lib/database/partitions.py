@@ -1,9 +1,9 @@
-"""Partitioned tables. The service only adds rows to them, and drops whole partitions after their retention.
+"""Partitioned tables. The service only adds rows, and drops a whole partition after the retention of its rows.
 
-The time at the beginning of a row's UUIDv7 id decides its partition. Two functions of the tables' owner make
-and drop partitions. `make_partition` refuses days too far in the future, and `drop_partition`
-refuses partitions that are too young. If the partition of a row does not exist, the row goes into the default
-partition. It stays there until its retention ends (rules secret.partitions, secret.retention).
+The time at the beginning of a row's UUIDv7 id decides its partition. Two functions that belong to the owner
+of the tables make and drop partitions. `make_partition` refuses days too far in the future, and
+`drop_partition` refuses partitions that are too young. If there is no partition for a row, the row goes into
+the default partition and stays there until its retention ends (rules secret.partitions, secret.retention).
 """
 
 import time
@@ -31,7 +31,7 @@ ROWS = 500
 
 @dataclass(frozen=True)
 class Partitioned:
-    """A table with a default partition, and the number of days that each other partition covers."""
+    """A table with a default partition, and the number of days that each of its other partitions covers."""
 
     table: str
     days: int = 1
@@ -47,17 +47,17 @@ class Partitioned:
 
 
 def id_range_of(*ids: UUID) -> tuple[UUID, UUID]:
-    """Return the lowest and the highest id of the period from the earliest to the latest of these ids.
+    """Return the lowest and the highest possible id in the period that these ids cover.
 
-    Rows whose ids were made by `clock.new_id_of_same_time` from these ids are in this range. Use it with `pk__range`,
-    so that PostgreSQL plans only for the partitions of these ids.
+    The range includes all rows whose ids `clock.new_id_of_same_time` made from these ids. Use it with
+    `pk__range`, so that PostgreSQL plans only for the partitions of these ids.
     """
     moments = [row_id.int >> 80 for row_id in ids]
     return UUID(int=min(moments) << 80), UUID(int=(max(moments) << 80) + (1 << 80) - 1)
 
 
 def ids_made_since(*ids: UUID) -> tuple[UUID, UUID]:
-    """Return the range of all ids that were made since the earliest of these ids, as its ends.
+    """Return the range of all ids that were made since the earliest of these ids: its lower and its upper bound.
 
     The range is an hour wider at both ends, because the clocks of the machines that make ids differ.
     """
@@ -68,16 +68,16 @@ def ids_made_since(*ids: UUID) -> tuple[UUID, UUID]:
 
 
 def make_ahead(*tables: Partitioned) -> int:
-    """Make the missing partitions from today until AHEAD; return how many were made."""
+    """Make the missing partitions from today to today plus AHEAD; return how many were made."""
     today = clock.now().date()
     return sum(make(table, today, today + AHEAD) for table in tables)
 
 
 def make(table: Partitioned, since: date, until: date) -> int:
-    """Make the missing partitions of these days; return how many were made.
+    """Make the missing partitions for these days; return how many were made.
 
-    If one fails, the others are still made. No partition is made for days for which the default partition
-    already holds rows, because these rows would have to be moved under a lock.
+    If one fails, the others are still made. If the default partition already has rows for some days, no
+    partition is made for these days, because the rows would have to be moved under a lock.
     """
     starts = table.steps(since, until)
     existing = _existing_tables(map(table.named, starts))
@@ -94,14 +94,14 @@ def _try_make(table: Partitioned, starts_on: date) -> bool:
 
 
 def drop(table: Partitioned, cutoff: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
-    """Drop the partitions that contain only ids from before the cutoff; return how many were dropped.
+    """Drop the partitions whose ids are all older than the cutoff; return how many were dropped.
 
-    Rows of the default partition stay: see `delete_default_rows`. A drop waits only briefly for its lock,
-    because all other statements on the table wait behind the drop. If the wait fails, the next run tries
-    again.
+    Rows in the default partition stay: see `delete_default_rows`. A drop waits only briefly for its lock,
+    because all other statements on the table wait behind the drop. If it does not get the lock, the next run
+    tries again.
 
     `referring` are the tables whose rows refer to rows of this table. A partition is kept while a referring
-    table still has a partition of the same days.
+    table still has a partition for the same days.
     """
     dropped = 0
     while _try_in_transaction(table, partial(_drop_oldest, table, cutoff, referring)):
@@ -112,7 +112,7 @@ def drop(table: Partitioned, cutoff: datetime, *, referring: Sequence[Partitione
 def _drop_oldest(table: Partitioned, cutoff: datetime, referring: Sequence[Partitioned]) -> bool:
     """Drop the oldest partition, and return whether one was dropped.
 
-    If a referring table still has the partition of the same days, roll the drop back.
+    If a referring table still has a partition for the same days, roll the drop back.
     """
     dropped = _call_owner_function(statements.DROP_PARTITION, table, cutoff)
     if dropped is None:
@@ -124,9 +124,9 @@ def _drop_oldest(table: Partitioned, cutoff: datetime, referring: Sequence[Parti
 
 
 def delete_default_rows(table: Partitioned, cutoff: datetime) -> datetime:
-    """Delete the default partition's rows from before the cutoff, oldest first, in limited batches.
+    """Delete the default partition's rows that are older than the cutoff, oldest first, in limited batches.
 
-    Returns the time before which the default partition has no more rows.
+    Returns a time. The default partition has no more rows from before this time.
     """
     rest = connection.ops.quote_name(f"{table.table}_default")
 
@@ -139,7 +139,7 @@ def delete_default_rows(table: Partitioned, cutoff: datetime) -> datetime:
 
 
 def starts_at(table: Partitioned) -> datetime | None:
-    """Return the start of the oldest partition. Earlier partitions were dropped.
+    """Return the start of the oldest partition. The partitions before it were dropped.
 
     Returns None if the table has only the default partition.
     """
@@ -148,7 +148,7 @@ def starts_at(table: Partitioned) -> datetime | None:
 
 
 def days_ahead(table: Partitioned, today: date) -> int:
-    """Return the number of days from today for which partitions exist without a gap."""
+    """Return for how many days from today partitions exist without a gap."""
     starts = table.steps(today, today + AHEAD)
     existing = _existing_tables(map(table.named, starts))
     missing = next((day for day in starts if table.named(day) not in existing), starts[-1])
@@ -166,7 +166,7 @@ def _call_owner_function(statement: str, table: Partitioned, *arguments: date) -
 
 
 def _try_in_transaction(table: Partitioned, action: Callable[[], object]) -> object:
-    """Return the result of `action`, run in its own transaction.
+    """Run `action` in its own transaction, and return its result.
 
     If a database error occurs, log it and return None. Inside an outer transaction, raise it instead.
     """

@@ -1,4 +1,4 @@
-"""Functions that run raw SQL. The text of the SQL is in the `statements` module of each package."""
+"""Functions that run raw SQL. The SQL texts are in the `statements` module of each package."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def value(statement: str, parameters: Parameters | None = None, *, using: str = 
 
 
 def execute(statement: str, parameters: Parameters | None = None, *, using: str = DEFAULT_DB_ALIAS) -> int:
-    """Run a statement and return the number of rows that it changed or returned."""
+    """Run a statement and return how many rows it changed or returned."""
     with connections[using].cursor() as cursor:
         cursor.execute(statement, parameters)
         return int(cursor.rowcount)

@@ -1,8 +1,8 @@
-"""Reads on the replica. A query runs there only if its code requests it and the replica is usable.
+"""Reads from the replica. A query runs there only if its code requests it and the replica is usable.
 
 While `read_on_replica` runs a function, this thread's default connection is a connection to the replica. All
-queries of the ORM and in raw SQL go there, and PostgreSQL refuses writes. Other code can therefore not read
-from the replica by mistake, and the same function can run on the primary instead. Rules replica.*.
+queries through the ORM and in raw SQL use it, and PostgreSQL refuses writes. Other code can therefore not
+read from the replica by mistake, and the same function can run on the primary instead. Rules replica.*.
 """
 
 import threading
@@ -29,14 +29,14 @@ from config.lib.database.lag import ALIAS
 Read = TypeVar("Read")
 View = TypeVar("View", bound=Callable[..., Any])
 READS = Counter("checkout_replica_reads_total", "Pages and parts of files that a replica may serve", ["by"])
-# Errors of a query that conflicts with the replay of the log. The replica itself still works.
+# Errors of a query that conflicts with the replay of the log. The replica still works after such an error.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 READ_METHODS = frozenset({"GET", "HEAD"})
-_thread = threading.local()  # `primary`: the primary's connection, while the replica's is the default
+_thread = threading.local()  # `primary`: the primary's connection while the replica's is the default
 
 
 def readable(view: View) -> View:
-    """Mark a view whose data can be slightly old. The view is then called by `read_on_replica`."""
+    """Mark a view whose data can be slightly old, so that it is called through `read_on_replica`."""
     view.is_readable = True  # type: ignore[attr-defined]  # ours
     return view
 
@@ -47,12 +47,13 @@ def may_read(view: Any, method: str | None) -> bool:
 
 
 def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
-    """Call the function on the replica if the replica is recent enough, else on the primary.
+    """Call the function on the replica if the replica's data is recent enough, else on the primary.
 
-    `since` returns a position of the primary's log that the replica must have reached.
+    `since` returns a position in the primary's log that the replica must have reached.
 
-    If the replica fails during the call, the function is called again on the primary, so it must only read.
-    In a transaction, or inside another `read_on_replica`, the function runs on the current connection.
+    If the replica fails during the call, the function is called again on the primary. The function must
+    therefore only read. In a transaction, or inside another `read_on_replica`, it runs on the current
+    connection.
     """
     if ALIAS not in connections.settings or _primary_connection() is not None or connection.in_atomic_block:
         return call()
@@ -66,7 +67,7 @@ def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int)
                     READS.labels("replica").inc()
                     return result
         except NotSupportedError:
-            pass  # a replica cannot read unlogged tables, such as the table of sign-in codes
+            pass  # a replica cannot read unlogged tables, such as the table with the sign-in codes
         except (OperationalError, InterfaceError) as error:
             if not isinstance(error.__cause__, CONFLICTS):
                 lag.stop_reads(error)
@@ -109,7 +110,7 @@ def _release_replica() -> None:
 
 @contextmanager
 def use_primary() -> Iterator[None]:
-    """Read and write on the primary until the block ends, even inside `read_on_replica`."""
+    """Read from and write to the primary for the duration of the block, even inside `read_on_replica`."""
     primary = _primary_connection()
     if primary is None:
         yield

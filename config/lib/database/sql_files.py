@@ -1,4 +1,4 @@
-"""Installs the SQL files of an app. They define the database objects that Django's models cannot describe."""
+"""Installs an app's SQL files. They define the database objects that Django's models cannot describe."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from django.db import migrations
 
 
 def install(migration: Path, *names: str, folder: str = "sql") -> migrations.RunSQL:
-    """Return the operation that runs these files of the app's folder `sql`, in this order.
+    """Return a migration operation that runs these files from the app's folder `sql`, in this order.
 
     `migration` is the path of the migration's module. If the folder has a file `uninstall.sql`, reversing the
     operation runs it. A released file never changes. A later migration therefore has its own folder, such as

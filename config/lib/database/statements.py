@@ -17,9 +17,9 @@ SELECT least(statement_timestamp(), min(xact_start)) - interval '1 second' FROM 
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
 
-# Reads a server's position and its identity. A replica must not be read if it was promoted, belongs to
-# another cluster or follows an abandoned timeline. After a failover, a server reports the new timeline only
-# after its next checkpoint. Until both servers report it, all reads go to the primary.
+# Reads a server's position and its identity. A replica must not be read if it was promoted, belongs to a
+# different cluster or follows an abandoned timeline. After a failover, a server reports the new timeline only
+# after its next checkpoint. Until both servers report it, all reads use the primary.
 READ_PLACE = """
 SELECT pg_is_in_recovery(), concat_ws('/', system_identifier, timeline_id), pg_wal_lsn_diff(
     CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0')::bigint
@@ -28,7 +28,8 @@ FROM pg_control_system(), pg_control_checkpoint()
 
 HAS_REPLAYED = "SELECT pg_is_in_recovery() AND pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= %s"
 
-# The start day of the oldest partition except the default one, from its name (see `Partitioned.named`).
+# Reads the start day of the oldest partition except the default one, from the partition's name (see
+# `Partitioned.named`).
 READ_OLDEST_PARTITION = """
 SELECT min(to_date(right(relname::text, 8), 'YYYYMMDD')) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
 WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'

@@ -1,4 +1,4 @@
-"""Values that callers need often, but that a process reads from the database only every few seconds."""
+"""Values that callers need often. A process reads each of them from the database only every few seconds."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from config.lib.database import replica
 
 Read = TypeVar("Read")
-GRACE = 1.0  # seconds for which other threads use the old value while one thread reads it again
+GRACE = 1.0  # for this many seconds, other threads use the old value while one thread reads the new one
 
 
 class CachedRead(Generic[Read]):
@@ -37,7 +37,7 @@ class CachedRead(Generic[Read]):
 
     def _read_again(self) -> Read:
         began = time.monotonic()
-        # All threads share the value, so it must not be an old one from the replica.
+        # All threads share the value, so it must not be an old value from the replica.
         with replica.use_primary():
             value = self._read()
         # Do not store the value if another thread has stored a newer one, or if `invalidate` was called

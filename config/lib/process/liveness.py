@@ -1,4 +1,4 @@
-"""Detection of stuck threads. Each watched thread regularly calls `watch` or `record_sign` to show that it is alive.
+"""Detects stuck threads. Each watched thread regularly calls `watch` or `record_sign` to show that it is alive.
 
 If a thread is stuck for two minutes, its process ends, and systemd or the container engine restarts it. Rule
 environment.liveness.
@@ -14,10 +14,10 @@ from gunicorn import systemd
 from config.lib.process import sampling
 
 log = structlog.get_logger("liveness")
-# A thread without a sign of life for this long is stuck. No call to a third party takes so long.
+# A thread that gives no sign of life for this long is stuck. No call to a third party takes so long.
 STILL_SECONDS = 60.0
-END_SECONDS = 120.0  # if a thread is stuck for this long, the process ends; other processes do its work
-# If no check ran for this long, the whole process was suspended, and not only one thread.
+END_SECONDS = 120.0  # if a thread is stuck for this long, its process ends, and other processes do its work
+# If no check has run for this long, the whole process was suspended, not only one thread.
 FROZEN_SECONDS = 10.0
 _signs: dict[str, float] = {}
 _checked_at = time.monotonic()
@@ -29,7 +29,7 @@ def watch(name: str = "") -> None:
 
 
 def record_sign(name: str = "") -> None:
-    """Record a sign of life of a thread, by default the current one. Ignore a thread that is not watched."""
+    """Record a sign of life from a thread, by default the current one. Ignore threads that are not watched."""
     name = name or threading.current_thread().name
     if name in _signs:
         _signs[name] = time.monotonic()
@@ -47,7 +47,7 @@ def stuck_threads(seconds: float = STILL_SECONDS) -> list[str]:
 
 
 def sign_ages() -> dict[str, float]:
-    """Return the seconds since the last sign of life of each watched thread."""
+    """Return the number of seconds since the last sign of life, for each watched thread."""
     now = time.monotonic()
     return {name: now - at for name, at in list(_signs.items())}
 
@@ -72,7 +72,7 @@ def exit_if_stuck() -> None:
 def ping_watchdog() -> None:
     """Send a sign of life to systemd, unless a thread is stuck or the unit has no WatchdogSec.
 
-    A frozen process does not get here, so systemd restarts it after WatchdogSec.
+    A frozen process cannot call this function, so systemd restarts it after WatchdogSec.
     """
     if "WATCHDOG_USEC" in os.environ and not stuck_threads():
         systemd.sd_notify("WATCHDOG=1", log)

@@ -1,4 +1,4 @@
-"""A thread that calls a function again and again for as long as its process lives."""
+"""A thread that calls a function repeatedly as long as its process lives."""
 
 import threading
 import time
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 
 def start_repeating(name: str, act: Callable[[], None], every_seconds: float) -> None:
-    """Call `act` at once and then after each pause of `every_seconds`, in a daemon thread with this name.
+    """Call `act` at once, and then again after each pause of `every_seconds`, in a daemon thread with this name.
 
-    `act` handles its own errors: an exception ends the thread.
+    `act` must handle its own errors, because an exception ends the thread.
     """
 
     def repeat() -> None:

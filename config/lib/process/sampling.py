@@ -1,4 +1,4 @@
-"""Measurements that a process takes every second, so that /metrics also shows parts that are not in use."""
+"""Values that a process measures every second. /metrics therefore also shows parts that are not in use."""
 
 import os
 import threading
@@ -9,13 +9,12 @@ from config.lib.process import repeating
 SECONDS = 1.0
 _samplers: list[Callable[[], None]] = []
 _starting = threading.Lock()
-_started_in: int | None = (
-    None  # the id of the process that has the sampling thread; a forked process has no such thread
-)
+# The id of the process that has the sampling thread. A forked process has no such thread.
+_started_in: int | None = None
 
 
 def every_second(look: Callable[[], None]) -> Callable[[], None]:
-    """Register a quick function that is called every second, in a separate thread, once `begin` has run."""
+    """Register a quick function. After `begin`, a separate thread calls it every second."""
     _samplers.append(look)
     return look
 

@@ -1,7 +1,7 @@
 """OpenTelemetry spans, if a collector is configured. Otherwise no span is made, and no library is loaded.
 
-All work that one request causes is one trace, even if a worker does it hours later: rows keep the
-`traceparent` under which they were written. Rule environment.traces.
+All work that a request causes belongs to one trace, even if a worker does it hours later, because each row
+keeps the `traceparent` under which it was written. Rule environment.traces.
 """
 
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ def begin(part: str, version: str) -> None:
 
 
 def span(name: str, *, parent: str = "", **facts: object) -> AbstractContextManager[Any]:
-    """Make a span around the block; yield it, or None if there is no tracing.
+    """Make a span around the block; yield the span, or None if tracing is off.
 
-    Its parent is the span of the `traceparent` in `parent`, else the current span. Only the type of an
-    exception is recorded, because its text can contain secrets.
+    Its parent is the span that the `traceparent` in `parent` names, else the current span. Only the type of
+    an exception is recorded, because its text can contain secrets.
     """
     return _NO_SPAN if _tracer is None else _open_span(name, parent, facts)
 
@@ -67,7 +67,7 @@ def current_traceparent() -> str:
 
 
 def _parse_parent(parent: str) -> Any:
-    """Return the context of a `traceparent`. For "", return None, which means the current span."""
+    """Return the tracing context for a `traceparent`. For "", return None, which means the current span."""
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     if not parent:
