@@ -2,4 +2,4 @@
 
 
 class CannotStart(Exception):
-    """The local run cannot start or continue. The message is one line for a person."""
+    """Raised if the local run cannot start or continue. The message is one line for a person."""

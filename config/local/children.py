@@ -1,4 +1,4 @@
-"""Child processes that never outlive this process, and a single log of all their lines."""
+"""Child processes that never outlive this process, and one log for the output of all of them."""
 
 import contextlib
 import os
@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 COLOURS = (36, 33, 35, 32, 34, 31)
-# If the parent dies before setpriv has requested the signal, the child has another parent. The command must
-# then not start.
+# If the parent dies before setpriv has requested the signal, the child gets a different parent. The command
+# must then not start.
 PARENT_CHECK = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 
 
 def tie_to_parent(command: Sequence[str], *, by: signal.Signals) -> list[str]:
-    """Return the command, wrapped so that Linux sends it the signal `by` when its starting thread ends.
+    """Wrap a command so that Linux sends it the signal `by` when the thread that started it ends.
 
-    Other systems have no such feature. On these, the command is unchanged, and outlives a parent that is
-    killed.
+    Other systems have no such feature. On these, the command is unchanged, and continues to run if its parent
+    is killed.
     """
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is None:
@@ -30,7 +30,7 @@ def tie_to_parent(command: Sequence[str], *, by: signal.Signals) -> list[str]:
 
 
 class Log:
-    """A log of several processes. Each line begins with the short name of its process."""
+    """A log for several processes. Each line begins with the short name of its process."""
 
     def __init__(self, names: Iterable[str], *, colour: bool = False) -> None:
         width = max(map(len, names), default=0)
@@ -42,7 +42,7 @@ class Log:
         }
 
     def follow(self, name: str, lines: Iterable[bytes]) -> None:
-        """Write each line, with the name of its process, until the stream ends."""
+        """Write each line with the name of its process, until the stream ends."""
         prefix = self._prefixes[name].encode()
         for line in lines:
             write(prefix + line.rstrip(b"\r\n") + b"\n")
@@ -55,7 +55,7 @@ def write(line: bytes) -> None:
 
 
 class Child:
-    """A process in a separate session, so that the terminal's Ctrl-C reaches only the parent."""
+    """A process in a separate session. The terminal's Ctrl-C therefore reaches only the parent."""
 
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Log) -> None:
         self.name = name
@@ -82,13 +82,13 @@ class Child:
         self._process.terminate()
 
     def wait(self, seconds: float) -> None:
-        """Wait up to `seconds` until the child's whole session has ended, then kill the rest of it."""
+        """Wait up to `seconds` until the child's whole session has ended. Then kill the processes that are left."""
         end = time.monotonic() + seconds
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         self._reader.join(max(0.0, end - time.monotonic()))
-        # While the output is open, a process of the session is alive. No other process group can then have
-        # the same id, so `killpg` ends only this session.
+        # While the output is open, a process in the session is alive. No other process group can then have the
+        # same id, so `killpg` ends only this session.
         if self._reader.is_alive() or self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -97,7 +97,7 @@ class Child:
 
 
 def end_all(children: Sequence[Child], *, within: float) -> None:
-    """Send each child one signal to end, and wait. A second signal would make Celery stop at once."""
+    """Send one signal to each child, and wait. A second signal would make Celery stop at once."""
     for child in children:
         child.ask_to_end()
     deadline = time.monotonic() + within

@@ -16,7 +16,7 @@ SOCKET_FOLDER = "checkout-"
 
 @dataclass(frozen=True)
 class Engines:
-    """The addresses of a database and a Redis. Redis can be stopped and started if it is our own Valkey."""
+    """The addresses of a database and a Redis. If Redis is our own Valkey, it can be stopped and started."""
 
     database_url: str
     redis_url: str
@@ -38,9 +38,9 @@ class Engines:
 def running(
     folder: Path, *, durable: bool = True, database_url: str = "", redis_url: str = ""
 ) -> Iterator[Engines]:
-    """Run the engines whose address is not given, with their files in the folder, until the block ends.
+    """Run the engines whose address is not given for the duration of the block, with their files in the folder.
 
-    Raises CannotStart if another run holds the folder. With durable=False, a power cut can lose everything.
+    Raises CannotStart if another run uses the folder. With durable=False, a power cut can lose all data.
     """
     folder = folder.absolute()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def running(
 
 
 def _start_server(server: servers.Server, stack: contextlib.ExitStack) -> servers.Server:
-    """Start a server. The stack stops it, even if the start is interrupted."""
+    """Start a server. The stack stops it, even if an interrupt ends the start early."""
     stack.callback(server.stop)
     server.start()
     return server
@@ -67,10 +67,10 @@ def _start_server(server: servers.Server, stack: contextlib.ExitStack) -> server
 
 @contextlib.contextmanager
 def _hold_folder(folder: Path) -> Iterator[int]:
-    """Lock the folder for this run, and yield the descriptor of a lock that the engines inherit.
+    """Lock the folder for this run, and yield the file descriptor of a lock that the engines inherit.
 
-    `run.lock` is released when this process ends. `engines.lock` is held until the engines have ended too. A
-    start right after a crash therefore waits for engines that are still shutting down.
+    `run.lock` is released when this process ends. `engines.lock` is locked until the engines have ended too.
+    A start right after a crash therefore waits for engines that are still shutting down.
     """
     with (folder / "run.lock").open("w") as run, (folder / "engines.lock").open("w") as engines:
         if not _try_lock(run.fileno()):
@@ -93,12 +93,12 @@ def _try_lock(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def _socket_folder(folder: Path) -> Iterator[Path]:
-    """Yield a private folder with a short path, linked as folder/sockets.
+    """Yield a private folder with a short path. The link folder/sockets points to it.
 
-    The path of a socket can have at most 103 bytes.
+    A socket's path can have at most 103 bytes.
     """
     link = folder / "sockets"
-    if link.is_symlink():  # left by a run that was killed
+    if link.is_symlink():  # an earlier run was killed and left it
         _remove_socket_folder(link)
     parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < 60 else "/tmp"
     link.symlink_to(tempfile.mkdtemp(prefix=SOCKET_FOLDER, dir=parent))

@@ -1,4 +1,4 @@
-"""The environment variables of a local run, and the private files in its folder."""
+"""The environment variables of a local run, and the private files in the run's folder."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ NAMES = (
 
 
 def variables_of_run(variables: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return these variables and the variables that a local run adds, except the engines' addresses.
+    """Return these variables, and the variables that a local run adds, except the engines' addresses.
 
     Raises CannotStart for invalid ports.
     """
@@ -52,7 +52,7 @@ def _read_port(name: str, value: str) -> int:
 
 
 def load_keys(folder: Path) -> dict[str, str]:
-    """Return the keys of this folder's database. The first run makes them."""
+    """Return the keys for this folder's database. The first run makes them."""
     path = folder / SECRETS
     if not path.exists():
         field_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()  # a Fernet key
@@ -61,13 +61,13 @@ def load_keys(folder: Path) -> dict[str, str]:
 
 
 def share_variables(environment: Mapping[str, str], folder: Path) -> Path:
-    """Write the variables that a command in another terminal needs during this run; return the file."""
+    """Write a file with the variables that a command in another terminal needs during this run; return the file."""
     write_private(folder / RUNNING, {name: environment[name] for name in NAMES})
     return folder / RUNNING
 
 
 def adopt_variables(folder: Path = FOLDER) -> None:
-    """Set the environment variables of a run in progress, for manage.py. Keep those that are already set."""
+    """For manage.py, set the environment variables of the run in progress. Keep variables that are already set."""
     running = folder / RUNNING
     if os.environ.get("ENVIRONMENT", "local") == "local" and running.exists():
         for name, value in read_private(running).items():
@@ -75,13 +75,13 @@ def adopt_variables(folder: Path = FOLDER) -> None:
 
 
 def read_private(path: Path) -> dict[str, str]:
-    """Return the content of a file that write_private wrote."""
+    """Return the content of a file that `write_private` has written."""
     content: dict[str, str] = json.loads(path.read_text())
     return content
 
 
 def write_private(path: Path, content: Mapping[str, str]) -> None:
-    """Write the file whole or not at all, readable only by its owner."""
+    """Write the file atomically, so that it is complete or missing. Only its owner can read it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_suffix(".tmp")
     fresh.unlink(missing_ok=True)

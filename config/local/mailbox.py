@@ -1,4 +1,4 @@
-"""The page /mail, only in `local`. It shows the sent emails, which are files in EMAIL_FILE_PATH there."""
+"""The page /mail, which exists only in `local`. It shows sent emails, which are files in EMAIL_FILE_PATH there."""
 
 import re
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_GET
 
-MAXIMUM = 200  # emails in the list
-_END = re.compile(rb"^-{79}\n", re.MULTILINE)  # the line with which Django's file backend ends each email
+MAXIMUM = 200  # the maximum number of emails in the list
+_END = re.compile(rb"^-{79}\n", re.MULTILINE)  # the line that Django's file backend writes after each email
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Mail:
-    """An email to show. `name` is its address under /mail."""
+    """An email to show. `name` is its path under /mail."""
 
     name: str
     to: str
@@ -47,9 +47,10 @@ def show_email(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def newest_first() -> list[Mail]:
-    """Return the emails of the newest files, newest first. Emails of the same second are in order of writing.
+    """Return the emails from the newest files, newest first.
 
-    Only the MAXIMUM newest files are read. Each file has at least one email, so the files fill the list.
+    If emails have the same second, they are in the order in which they were written. Only the MAXIMUM newest
+    files are read. This is enough to fill the list, because each file has at least one email.
     """
     files = sorted(Path(settings.EMAIL_FILE_PATH).glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
     mails = [mail for file in files[-MAXIMUM:] for mail in _mails_of(file)]

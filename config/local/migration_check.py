@@ -1,8 +1,8 @@
-"""Checks that the local database was made by the current migrations.
+"""Checks that the current migrations made the local database.
 
-A migration can be rewritten until it is released. A database that was made by an older text of it looks
-migrated, but lacks later additions. The comment of the table django_migrations therefore stores the
-digest that each migration had when it was applied.
+A migration can be rewritten until it is released. A database that was made by an earlier version of the
+migration looks migrated, but lacks later additions. The comment of the table django_migrations therefore
+stores the digest that each migration had when it was applied.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ from config import statements
 from config.lib.database import queries
 from config.local import CannotStart
 
-Digests = dict[str, str]  # by "app.name"
+Digests = dict[str, str]  # keyed by "app.name"
 
 
 def migrate() -> None:
-    """Bring the database up to date. Raises CannotStart if a migration was rewritten since it was applied."""
+    """Migrate the database. Raises CannotStart if a migration was rewritten after it was applied."""
     known, here = _stored_digests(), _digests()
     remade = [name for name, digest in known.items() if here.get(name, digest) != digest]
     if remade:
@@ -39,7 +39,7 @@ def migrate() -> None:
 
 
 def _digests() -> Digests:
-    """Return the digest of each of our migrations. It covers the module and the SQL that it installs."""
+    """Return the digest of each of our migrations. It covers the module and the SQL files that the module installs."""
     found = {}
     for (app, name), migration in MigrationLoader(connection).disk_migrations.items():
         path = Path(sys.modules[migration.__module__].__file__ or "")

@@ -1,4 +1,4 @@
-"""`make run`: start the engines, the seed, web, worker, beat and the demo shop, and stop all of them."""
+"""`make run`: start the engines, the seed, web, worker, beat and the demo shop, and stop all of them at the end."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ from config.lib.web import origins
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
-# Rule environment.run allows 10 seconds for the shutdown. Each of the two engines can take 2 of them.
+# Rule environment.run allows 10 seconds for the shutdown. Each of the two engines can need 2 of these seconds.
 END_SECONDS = 6
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GUNICORN = Path(__file__).resolve().parents[1] / "gunicorn.py"
@@ -26,14 +26,14 @@ SHOWN_CREDENTIALS = {
     "Service": ("base_url", "client_id", "client_secret"),
     "Portal": ("portal_url", "portal_email", "portal_password"),
     "Admin": ("admin_url", "admin_username", "admin_password"),
-    "Shop": ("shop_url", "shop_portal_email", "shop_portal_password"),  # credentials of the shop's merchant
+    "Shop": ("shop_url", "shop_portal_email", "shop_portal_password"),  # login of the shop's merchant
 }
 Commands = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts of a run: first a seed that writes the credentials file, then services that keep running."""
+    """The parts of a run: first a seed, which writes the credentials file, then services that keep running."""
 
     seed: Sequence[str]
     services: Commands
@@ -41,10 +41,10 @@ class Plan:
 
 
 def plan(folder: Path, port: str) -> Plan:
-    """Return the plan of `make run`: all services bind 127.0.0.1 (rule environment.run)."""
+    """Return the plan for `make run`: all services bind to 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
     web = f"--bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5 config.wsgi"
-    # Celery warns about root because of pickle, but the tasks do not use pickle.
+    # As root, Celery warns because of pickle, but the tasks do not use pickle.
     as_root = "ignore:You're running the worker with superuser"
     worker = "celery --quiet --app config.celery worker --without-gossip --without-mingle"
     beat = "celery --quiet --app config.celery beat --schedule"
@@ -61,7 +61,7 @@ def plan(folder: Path, port: str) -> Plan:
 
 
 def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan] = plan) -> int:
-    """Run until SIGINT or SIGTERM, and return 0. If a part fails, print the reason and return 1."""
+    """Run until SIGINT or SIGTERM, then return 0. If a part fails, print the reason and return 1."""
     os.umask(0o077)
     try:
         with _end_on_signals():
@@ -78,7 +78,7 @@ class _Interrupted(BaseException):
 
 @contextlib.contextmanager
 def _end_on_signals() -> Iterator[None]:
-    """End the block in an orderly way at the first signal."""
+    """At the first signal, end the block in an orderly way."""
 
     def stop(signum: int, frame: FrameType | None) -> None:
         _ignore_signals()
@@ -107,7 +107,7 @@ def _run_planned(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
             running = stack.enter_context(
                 engines.running(folder, database_url=database_url, redis_url=redis_url)
             )
-            (folder / SANDBOX).unlink(missing_ok=True)  # left by a killed run
+            (folder / SANDBOX).unlink(missing_ok=True)  # a run that was killed can leave it
             variables |= {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
             stack.callback(environment.share_variables(variables, folder).unlink, missing_ok=True)
             credentials = _migrate_and_seed(steps.seed, variables, folder, log)
@@ -123,7 +123,7 @@ def _run_planned(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
 
 
 def _watch_services(services: Sequence[children.Child]) -> None:
-    """Watch the services. Never return. Raise _Ended at a signal, and CannotStart if a service ends."""
+    """Watch the services, and never return. Raises _Ended at a signal, and CannotStart if a service ends."""
     while True:
         _check_alive(services)
         time.sleep(0.2)
@@ -133,7 +133,7 @@ def _watch_services(services: Sequence[children.Child]) -> None:
 def _start_commands(
     commands: Commands, variables: Mapping[str, str], log: children.Log
 ) -> Iterator[list[children.Child]]:
-    """Start the commands and yield their processes. End all of them at the end of the block."""
+    """Start the commands and yield their processes. End all processes at the end of the block."""
     started: list[children.Child] = []
     try:
         for name, command in commands.items():
@@ -146,7 +146,7 @@ def _start_commands(
 def _migrate_and_seed(
     command: Sequence[str], variables: Mapping[str, str], folder: Path, log: children.Log
 ) -> dict[str, str]:
-    """Migrate and seed; return the credentials that the seed wrote."""
+    """Migrate the database and create the seed. Return the credentials that the seed wrote."""
     with _start_commands({"seed": command}, variables, log) as (seed,):
         while seed.exit_code() is None:
             time.sleep(0.02)
@@ -183,7 +183,7 @@ def _check_alive(services: Sequence[children.Child]) -> None:
 def _wait_until_ready(
     ready: Mapping[str, str], variables: Mapping[str, str], services: Sequence[children.Child]
 ) -> None:
-    """Wait until every address answers 200. Raises CannotStart if a service ends, or after a minute."""
+    """Wait until every address answers with 200. Raises CannotStart if a service ends, or after a minute."""
     deadline = time.monotonic() + READY_SECONDS
     for name, path in ready.items():
         while not _is_answering(int(variables[name]), path):
@@ -206,7 +206,7 @@ def _is_answering(port: int, path: str) -> bool:
 def _announce_addresses(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> None:
     """Print the addresses and credentials, and write them to a file for programs.
 
-    If the file exists, the service is ready. Rule environment.run.
+    The file exists only when the service is ready. Rule environment.run.
     """
     base_url = variables["BASE_URL"]
     known = {

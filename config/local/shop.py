@@ -21,12 +21,12 @@ from config.local.shop_api import Api, CallFailed
 from webhooks import signing
 
 ZONE, FEE = "Europe/London", 175  # pence
-CATCH_UP_SECONDS = 60  # seconds
+CATCH_UP_SECONDS = 60  # the pause between two calls of `catch_up`, in seconds
 UNRESOLVED = ("outcome_unknown", "operation_in_progress")
 REPEAT_SECONDS, PAUSE_SECONDS = 2.0, 1.0
 TONIGHT = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
-# The portal's checklist makes orders in the shop's name, to test the shop. Such orders exist only in the
-# sandbox.
+# The portal's checklist makes orders in the shop's name in order to test the shop. Such orders exist only in
+# the sandbox.
 SANDBOX_PREFIX = "trial-"
 SHOWS = {  # place, price, start
     "union-hall": ("Union Hall, London", 2250, TONIGHT + timedelta(days=21)),
@@ -42,7 +42,7 @@ TABLES = (
 
 
 class Shop:
-    """The shop's orders and their steps. A step commits separately, so it can be repeated after a crash."""
+    """The shop's orders and their steps. Each step is a separate commit, so it can be repeated after a crash."""
 
     shows, fee = SHOWS, FEE
 
@@ -58,12 +58,12 @@ class Shop:
             return connection.execute(statement, values).fetchall()
 
     def signing_secrets(self) -> list[str]:
-        """Return a list with the secret that signs webhooks. It is empty until the shop is subscribed."""
+        """Return a list with the secret that signs webhooks. Before the shop is subscribed, the list is empty."""
         rows = self.rows("SELECT secret FROM signing_secret WHERE client_id = ?", self.api.client_id)
         return [row["secret"] for row in rows]
 
     def subscribe(self) -> None:
-        """Subscribe to all events. Rotate a lost signing secret, because the service shows it only once."""
+        """Subscribe to all events. Rotate a lost signing secret, because the service shows a secret only once."""
         subscription = {"url": f"{self.address}/webhooks", "event_types": ["*"]}
         answer = self.api.call("POST", "/webhooks/subscription", subscription)
         if "signing_secret" not in answer and not self.signing_secrets():
@@ -76,7 +76,7 @@ class Shop:
         )
 
     def buy(self, show: str, quantity: int) -> str:
-        """Place an order, create its checkout, and return the address of the page where the customer pays."""
+        """Place an order, create its checkout, and return the address of the customer's payment page."""
         order_id, items = self._new_number(), order_lines(show, quantity)
         order = {
             "merchant_order_id": order_id,
@@ -90,21 +90,21 @@ class Shop:
         self.rows("INSERT INTO orders VALUES (?, ?, ?, NULL, NULL)", order_id, title, api_time())
         try:
             checkout = self.api.call("POST", "/checkouts", order, key=order_id)
-        except CallFailed:  # the key makes a second call safe: it never creates a second checkout
+        except CallFailed:  # the key makes a second call safe, because it never creates a second checkout
             checkout = self.api.call("POST", "/checkouts", order, key=order_id)
         self.rows("UPDATE orders SET checkout_uuid = ? WHERE id = ?", checkout["checkout_uuid"], order_id)
         print(f"order {order_id}: checkout {checkout['checkout_uuid']} created")
         return str(checkout["checkout_url"])
 
     def _new_number(self) -> str:
-        """Return an order number that the shop has not used yet, such as "A-20417"."""
+        """Return a new order number, such as "A-20417"."""
         while True:
             number = f"A-{secrets.randbelow(90_000) + 10_000}"
             if not self.rows("SELECT 1 FROM orders WHERE id = ?", number):
                 return number
 
     def receive(self, signature: str | None, body: bytes) -> tuple[int, str]:
-        """Process a webhook, and return the status and text of the answer.
+        """Process a webhook. Return the status and the text of the response.
 
         An unverified body is neither logged nor stored.
         """
@@ -134,7 +134,7 @@ class Shop:
         return 200, "done"
 
     def _capture(self, order_id: str, checkout_uuid: str) -> None:
-        """Capture the held money, and then fulfil the order. Raises CallFailed if a later try can succeed."""
+        """Capture the held money, and then fulfil the order. Raises CallFailed if a later attempt can succeed."""
         known = order_id.startswith(SANDBOX_PREFIX) or self.rows(
             "SELECT 1 FROM orders WHERE id = ?", order_id
         )
@@ -153,7 +153,7 @@ class Shop:
             self.rows(fulfil, api_time(), order_id)
 
     def _call_until_known(self, path: str) -> None:
-        """Send a capture or a cancel, and repeat it while its outcome is not known. Raises CallFailed.
+        """Send a capture or a cancel, and repeat it while its outcome is unknown. Raises CallFailed.
 
         A webhook must be answered within 15 s, so no call begins later than REPEAT_SECONDS after the first.
         """
@@ -168,7 +168,7 @@ class Shop:
             time.sleep(PAUSE_SECONDS)
 
     def look_up(self, order: Any) -> Any:
-        """Return an order's checkout. If the order is unfulfilled 30 s after the payment, capture first."""
+        """Return an order's checkout. If the order is unfulfilled 30 s after the payment, capture the money first."""
         path = f"/checkouts/{order['checkout_uuid']}"
         checkout = self.api.call("GET", path)
         is_held = checkout["status"] in ("authorized", "captured") and not order["fulfilled_at"]
@@ -180,7 +180,8 @@ class Shop:
     def catch_up(self) -> None:
         """Process the checkouts that changed since the last call.
 
-        This finds captures whose answer was lost. It also finds failed refunds, which no event reports.
+        This finds captures whose response was lost. It also finds failed refunds, because no event reports
+        them.
         """
         cursor_rows = self.rows("SELECT cursor FROM feed")
         since = (
@@ -194,7 +195,7 @@ class Shop:
 
     def _make_up_for(self, order: Any, changed: Any) -> None:
         if changed["status"] == "captured" and not order["fulfilled_at"]:
-            # The money is already taken. Repeating the capture only fulfils the order.
+            # The money is already captured. A repeated capture only fulfils the order.
             self._capture(order["id"], order["checkout_uuid"])
         if any(refund["status"] == "failed" for refund in changed.get("refunds", [])):
             print(f"order {order['id']}: a refund failed, nothing has gone back")
@@ -217,7 +218,7 @@ class Shop:
 
 
 def order_lines(show: str, quantity: int) -> list[dict[str, Any]]:
-    """Return the lines of an order: tickets for a show, and their booking fees."""
+    """Return the lines of an order: the tickets for a show, and their booking fees."""
     place, price, starts_at = SHOWS[show]
     ticket = {
         "item_ref": show,
@@ -232,7 +233,7 @@ def order_lines(show: str, quantity: int) -> list[dict[str, Any]]:
 
 
 def api_time(ago: int = 0) -> str:
-    """Return the time `ago` seconds ago in the API's format."""
+    """Return the time that was `ago` seconds ago, in the API's format."""
     at = datetime.now(UTC) - timedelta(seconds=ago)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -251,7 +252,7 @@ def subscribe(shop: Shop) -> None:
 
 
 def keep_caught_up(shop: Shop) -> None:
-    """Subscribe, then catch up every minute."""
+    """Subscribe, then call `catch_up` every minute."""
     subscribe(shop)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The demo shop's client for the merchant API. It gets access tokens, and raises errors with their code."""
+"""The demo shop's client for the merchant API. It gets access tokens, and raises errors with the API's error code."""
 
 import contextlib
 import json
@@ -12,11 +12,11 @@ DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no pr
 
 
 class CallFailed(Exception):
-    """A call failed. The text is the service's error code, or no_answer."""
+    """Raised if a call failed. The text is the service's error code, or no_answer."""
 
 
 class Api:
-    """The service's API for one client. It keeps its access token until shortly before the token expires."""
+    """The service's API for one client. The client reuses its access token until shortly before the token expires."""
 
     def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
         self.client_id, self._base_url, self._client_secret = client_id, base_url, client_secret
@@ -38,7 +38,8 @@ class Api:
             raise
 
     def _renew_token(self) -> None:
-        # This takes at most 3 s, and a capture takes at most 10 s. A webhook must be answered within 15 s.
+        # The token request takes at most 3 s, and a capture at most 10 s. A webhook must be answered within 15
+        # s.
         client = {"client_id": self.client_id, "client_secret": self._client_secret}
         body = {"grant_type": "client_credentials", **client}
         answer = self._send("POST", "/oauth/token", body, {}, seconds=3)

@@ -27,7 +27,7 @@ HEADLINES = {
     "refunding": "Your money is going back",
     "refunded": "You have your money back",
 }
-REFRESH_SECONDS = {"created": 5, "authorized": 1, "refunding": 2}  # pages of other states are not refreshed
+REFRESH_SECONDS = {"created": 5, "authorized": 1, "refunding": 2}  # pages for other states are not refreshed
 # The pages to which the payment page links.
 WORDS = {
     "/help": ("Help", "Write to box-office@night-ferries.example, with the number of your order."),
@@ -109,7 +109,7 @@ class Site(BaseHTTPRequestHandler):
             words = f"The payment service says: {failure}. This page tries again automatically."
             self._show(502, "One moment", notice("We cannot look that up just now", words), refresh=5)
             return
-        # Read the order again, because `look_up` can have fulfilled it.
+        # Read the order again, because `look_up` might have fulfilled it.
         content = order_page(self._order(f"/orders/{order['id']}"), checkout, self.shop.events(order))
         self._show(200, "Your order", content, refresh=REFRESH_SECONDS.get(checkout["status"], 0))
 
@@ -129,11 +129,11 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Skip the access log, because the shop logs what happens."""
+        """Skip the access log, because the shop logs its own actions."""
 
 
 def fill(part: str, inner: str = "", **values: str) -> str:
-    """Fill in a part of the HTML file. `values` are escaped. `inner` is already HTML."""
+    """Fill the values into a part of the HTML file. `values` are escaped. `inner` is already HTML."""
     return HTML[part].substitute({name: escape(value) for name, value in values.items()}, inner=inner)
 
 
@@ -156,7 +156,7 @@ def notice(headline: str, words: str = "") -> str:
 
 
 def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
-    """Return the page of an order: what happened to it, and what can be done next."""
+    """Return an order's page. It shows what happened to the order, and what the customer can do next."""
     status, amount = checkout["status"], pounds(checkout["amount"])
     content = fill(
         "order",

@@ -1,4 +1,4 @@
-"""The caller's IP address, and the networks that limits count as one caller."""
+"""The caller's IP address, and the networks that rate limits count as one caller."""
 
 import ipaddress
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ _LONGEST = 64  # the maximum length of an address with brackets, zone and port
 
 
 def caller_address(request: HttpRequest) -> str:
-    """Return the caller's address as the outermost of our TRUSTED_PROXY_COUNT proxies reports it.
+    """Return the caller's address, as the outermost of our TRUSTED_PROXY_COUNT proxies reports it.
 
     If that proxy sent no valid address (for example `unknown`), return the address of the nearest proxy. Rule
     limit.address.
@@ -25,7 +25,7 @@ def caller_address(request: HttpRequest) -> str:
 
 
 def _bare_address(written: str) -> str:
-    """Return the bare address of `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, or "" for any other text."""
+    """Return only the IP address in `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, or "" for any other text."""
     text = written.strip().strip('"')[:_LONGEST]
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -40,7 +40,7 @@ def _bare_address(written: str) -> str:
 
 
 class Networks(NamedTuple):
-    """The networks whose addresses the rate limits count as one caller (rule limit.address)."""
+    """The two networks that the rate limits count as one caller (rule limit.address)."""
 
     network: str
     """An IPv4 address, also one mapped into IPv6, or the /64 of an IPv6 address."""
@@ -49,7 +49,7 @@ class Networks(NamedTuple):
 
 
 def networks_of(address: str) -> Networks:
-    """Return the networks of an address. A text that is not an address is its own network."""
+    """Return the networks of an address. If the text is not an address, return the text as its own network."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -61,9 +61,9 @@ def networks_of(address: str) -> Networks:
 
 
 def caller_digests(purpose: str, address: str) -> dict[str, list[str]]:
-    """Return the digests by which limits count a caller's rows, as a list for each column.
+    """Return the digests by which rate limits count a caller's rows: a list for each column.
 
-    Each list has a digest for each lookup key. New rows get the first one. If the address is not IPv6, the
+    Each list has one digest per lookup key. New rows get the first one. If the address is not IPv6, the
     digests for `site_digest` are empty.
     """
     found = networks_of(address)
@@ -73,5 +73,5 @@ def caller_digests(purpose: str, address: str) -> dict[str, list[str]]:
 
 
 def first_digests(digests: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the digest to write into each column."""
+    """Return the digest that a new row gets in each column."""
     return {column: found[0] for column, found in digests.items()}

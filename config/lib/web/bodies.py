@@ -1,4 +1,4 @@
-"""Reads each whole body before the application gets the request, with limits on size and time.
+"""Reads the whole body before the application gets the request, with limits on size and time.
 
 Rules api.body_size, api.slow_body.
 """
@@ -25,16 +25,16 @@ Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
 OAUTH = ("/oauth/token", "/oauth/revoke")  # their error responses follow RFC 6749
 SECONDS = 10.0  # the rest of a request must arrive within this time
-LONGEST_PARAMETERS = 256  # characters of a content type's parameters; a boundary has 70 at most
+LONGEST_PARAMETERS = 256  # maximum characters of a content type's parameters; a boundary has at most 70
 TOO_SLOW = "The request body did not arrive completely in time. Send it again."
 
 
 class CountedBodies:
     """A WSGI wrapper that reads the whole body, chunked or not, before it calls the application.
 
-    The limit is `largest` bytes. `larger` maps some paths to higher limits. A body over the limit is not
-    read, except for the beginning of a chunked body. The application must refuse such a body because of its
-    CONTENT_LENGTH. A response with `Connection: close` closes the connection.
+    The limit is `largest` bytes. `larger` maps some paths to higher limits. If a body is over the limit, the
+    wrapper reads at most the beginning of a chunked body. The application must refuse such a body because of
+    its CONTENT_LENGTH. A response with `Connection: close` closes the connection.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class CountedBodies:
         return [_start_timeout_response(environ, start)]
 
     def _is_whole(self, environ: Environ) -> bool:
-        """Read the body; return whether all of it arrived. Return True for a body that is too long."""
+        """Read the body; return whether all of it arrived. For a body over the limit, return True."""
         expected = content_length(environ)
         largest = self._larger.get(environ.get("PATH_INFO", ""), self._largest)
         is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
@@ -96,7 +96,7 @@ def _start_timeout_response(environ: Environ, start: StartResponse) -> bytes:
 
 
 def _content_type(environ: Environ) -> str:
-    """Return the content type, with the boundary of a form, and without any other parameter.
+    """Return the content type. Of its parameters, keep only the boundary of a form.
 
     All bodies are UTF-8. Some other charsets and very long parameters would take far longer to process.
     """
@@ -107,9 +107,9 @@ def _content_type(environ: Environ) -> str:
 
 
 def _close_on_request(environ: Environ, start_response: StartResponse) -> StartResponse:
-    """Wrap start_response so that `Connection: close` closes the connection.
+    """Wrap start_response so that a response with `Connection: close` closes the connection.
 
-    Gunicorn ignores this header in a response, so this calls gunicorn's `force_close`.
+    Gunicorn ignores this header in a response, so the wrapper calls gunicorn's `force_close`.
     """
     close = getattr(getattr(start_response, "__self__", None), "force_close", None)
 
@@ -123,14 +123,14 @@ def _close_on_request(environ: Environ, start_response: StartResponse) -> StartR
 
 
 def end_reading(connection: socket.socket | None) -> None:
-    """Stop reading from the client, so that a pending read ends and the connection can close at once."""
+    """Stop reading from the client. A pending read then ends, and the connection can close at once."""
     if connection is not None and not isinstance(connection, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 
 
 class Watch:
-    """A thread that ends reads that take too long. It runs only while there are reads to watch."""
+    """A thread that ends reads that take too long. It runs only while some reads need it."""
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
@@ -139,7 +139,7 @@ class Watch:
 
     @contextlib.contextmanager
     def over(self, connection: socket.socket | None) -> Iterator[Callable[[], bool]]:
-        """Watch the reads of a block; yield a function that returns whether there is time left."""
+        """Watch the reads within the block. Yield a function that returns whether there is time left."""
         until = time.monotonic() + SECONDS
         if connection is not None:
             with self._changing:

@@ -1,13 +1,13 @@
-"""Clean-up of the Cookie header, because parsing a value full of backslashes takes quadratic time."""
+"""Cleans up the Cookie header, because the time to parse a value full of backslashes is quadratic."""
 
 from django.http import HttpRequest
 from django.utils.deprecation import MiddlewareMixin
 
-LONGEST = 16 * 1024  # characters of the header; most servers accept only half as many
+LONGEST = 16 * 1024  # maximum characters of the header; most servers accept only half as many
 
 
 class CookieMiddleware(MiddlewareMixin):
-    """Middleware that removes backslashes from the header. Our own cookies never contain one.
+    """Middleware that removes backslashes from the header, because our own cookies never contain one.
 
     If the header is too long, it removes all cookies.
     """

@@ -1,4 +1,4 @@
-"""The content security policy of each page, and the origins that a page allows in addition to our origin.
+"""The content security policy of each page, and the origins that a page allows in addition to our own.
 
 Rule secret.csp.
 """
@@ -19,7 +19,7 @@ _Origins = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class PolicyMiddleware:
-    """Middleware that sets the policy of each page. It caches policies, unlike django-csp's middleware."""
+    """Middleware that sets each page's policy. Unlike django-csp's middleware, it caches policies."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -34,9 +34,9 @@ class PolicyMiddleware:
 
 
 def endpoints_header() -> str:
-    """Return the header with the addresses to which `report-to` sends reports.
+    """Return the header that lists the addresses to which `report-to` sends reports.
 
-    Return "" without https, because browsers then accept no such address. Rule card_page.reports.
+    Without https, return "", because browsers then accept no such address. Rule card_page.reports.
     """
     directives: dict[str, Any] = settings.CONTENT_SECURITY_POLICY["DIRECTIVES"]
     return ", ".join(f'{name}="{directives["report-uri"][0]}"' for name in directives["report-to"] or [])
@@ -46,14 +46,14 @@ def _make_hashable(origins_of: Mapping[str, Sequence[str]]) -> _Origins:
     return tuple((name, tuple(origins)) for name, origins in origins_of.items())
 
 
-@lru_cache(1024)  # a page has a different policy for each shop to which it can send the payer back
+@lru_cache(1024)  # the policy of a page depends on the shop to which it can send the payer back
 def _build_policy(update: _Origins, replace: _Origins) -> str:
-    """Return the policy with its directives sorted, because the library's order differs between processes."""
+    """Build the policy with sorted directives, because the order in the library differs between processes."""
     return "; ".join(sorted(build_policy(update=dict(update), replace=dict(replace)).split("; ")))
 
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
-    """Allow the page's forms to redirect to these URLs. Chromium blocks redirects to all other origins."""
+    """Allow the page's forms to redirect to these URLs. Otherwise, Chromium blocks the redirect."""
     found = {origins.origin_of(url) for url in urls}
     allow(response, {"form-action": sorted(found - {""})})
 
@@ -65,6 +65,6 @@ def allow(response: HttpResponse, origins_of: Mapping[str, Sequence[str]]) -> No
 
 
 def allow_framing(response: HttpResponse) -> None:
-    """Allow pages of our own origin to show this page in a frame."""
+    """Allow pages from our own origin to show this page in a frame."""
     response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]  # ours
     response["X-Frame-Options"] = "SAMEORIGIN"

@@ -19,7 +19,7 @@ class TooSoon(Exception):
 
 @dataclass(frozen=True)
 class Deprecated:
-    """Calls that are deprecated: their path begins with `address`, and they have one method or any method.
+    """Deprecated calls. Their path begins with `address`. They have one method, or any method.
 
     `words` name the replacement.
     """
@@ -35,7 +35,7 @@ class Deprecated:
             raise TooSoon(self.address)
 
     def holds_for(self, method: str, path: str) -> bool:
-        """Return whether a call with this method and path is deprecated by this row."""
+        """Return whether this row deprecates calls with this method and path."""
         return path.startswith(self.address) and self.method in ("", method)
 
 

@@ -1,4 +1,4 @@
-"""The context of every template, and the error pages 403, 413, 415 and 500, which show the request id."""
+"""The context of every template, and the error pages 403, 413, 415 and 500. They show the request id."""
 
 import sys
 from typing import Any
@@ -20,7 +20,7 @@ PREFIXES_ABOUT_TEXTS = ("/pay/stop/", "/pay/offers/")  # payers' links that are 
 
 
 def template_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of every template, for example test mode and the request id."""
+    """Return the context of every template, for example whether the service is in test mode, and the request id."""
     return {
         "test_mode": settings.SANDBOX,
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
@@ -39,17 +39,17 @@ def show_refusal(request: HttpRequest, exception: PermissionDenied) -> HttpRespo
 
 
 def show_old_page(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Return the page for a form without a valid CSRF token. It links to the payer's page that has the form."""
+    """Return the page for a form without a valid CSRF token. It links to the payer's page that contains the form."""
     return render(request, "403_csrf.html", {"page_url": paths.payer_page(request)}, status=403)
 
 
 def show_unreadable_form(request: HttpRequest, status: int) -> HttpResponse:
-    """Return the page that says why a payer's form is not read: it is too long (413) or has files (415)."""
+    """Return the page that says why a payer's form was refused: it is too long (413) or contains files (415)."""
     return HttpResponse(render_to_string(f"{status}.html", template_context(request)), status=status)
 
 
 def show_internal_error(request: HttpRequest) -> HttpResponse:
-    """Return the page for an internal error. Read only the request line: other parts can be the cause.
+    """Return the page for an internal error. Read only the request line, because other parts can be the cause.
 
     If the database does not answer, the status is 503, so that a proxy or a script tries again soon.
     """

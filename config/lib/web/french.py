@@ -11,8 +11,9 @@ _BEFORE_VOWEL = re.compile(r"\b([Dd]|[Qq]u)e ((?:<(?:bdi|strong)\b[^>]*>)*)(?=[A
 def elide(text: str) -> str:
     """Return a French text or page with "d’" and "qu’" before words that begin with a capital vowel.
 
-    A translation cannot depend on the name that is inserted into it, so this function elides the word before
-    the name. A name that begins with H or Y keeps the full word, because its pronunciation is unknown.
+    A translation cannot depend on the name that is inserted into it. This function therefore elides the word
+    before the name afterwards. Before a name with H or Y, it keeps the full word, because the pronunciation
+    is unknown.
     """
     return _BEFORE_VOWEL.sub(r"\1’\2", text)
 

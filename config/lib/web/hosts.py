@@ -1,6 +1,6 @@
-"""Host names outside the public internet. They are refused in a merchant's return URLs and webhook URLs."""
+"""Host names that do not belong to the public internet. A merchant's return URLs and webhook URLs may not use them."""
 
-# The beginnings of URLs that are also accepted in the environment `local`, as errors and the documentation name them.
+# The beginnings of URLs that the environment `local` accepts too. Errors and the documentation show this text.
 HERE = "http://localhost or http://127.0.0.1"
 FORBIDDEN_SUFFIXES = (
     ".local",

@@ -1,4 +1,4 @@
-"""A client for single HTTP requests, with a time limit that holds even for a slow server."""
+"""A client for single HTTP requests. Its time limit holds even if the server sends slowly."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from aiohttp.abc import AbstractResolver
 
 
 class NoAnswer(Exception):
-    """The connection broke, the time ran out, or the answer was not HTTP."""
+    """Raised if the connection broke, the time ran out, or the answer was not HTTP."""
 
 
 class Response(NamedTuple):
-    """An HTTP status, the whole body, and the headers, whose names ignore case."""
+    """An HTTP status, the whole body, and the headers, whose names are case-insensitive."""
 
     status: int
     body: bytes
@@ -26,9 +26,9 @@ class Response(NamedTuple):
 
 
 def resolver() -> AbstractResolver:
-    """Return a resolver for the running loop, with the system's settings. The caller must close it.
+    """Return a DNS resolver for the running loop, with the system's settings. The caller must close it.
 
-    Without arguments, aiohttp would share one resolver between all loops. This fails if two threads start at
+    Without arguments, aiohttp would share one resolver between all loops, which fails if two threads start at
     the same time.
     """
     return aiohttp.AsyncResolver(tries=None)

@@ -1,4 +1,4 @@
-"""Error responses that are made outside Django, so that gunicorn does not send its own error texts.
+"""Error responses for requests that do not reach Django. They replace gunicorn's own error texts.
 
 Rules api.malformed, api.slow_body.
 """
@@ -17,9 +17,9 @@ BROKEN = "An error occurred on our side. Send the request_id to support."
 def error_response(
     words: str, request_id: str, *, code: str = "invalid_header", status: str = "400 Bad Request"
 ) -> bytes:
-    """Return a whole response, head and body, with this message in the error envelope.
+    """Return a complete response, head and body, with this message in the error envelope.
 
-    Its header `Connection: close` announces that the connection is closed.
+    Its header `Connection: close` announces that the connection will be closed.
     """
     body = error_envelope(code, words, request_id)
     named = [*error_headers(body, request_id), ("Connection", "close")]

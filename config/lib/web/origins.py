@@ -1,4 +1,4 @@
-"""The origin and the host of a URL, as headers write them: in ASCII, with the host as in DNS."""
+"""The origin and the host of a URL, in the form for HTTP headers: in ASCII, with the host as in DNS."""
 
 import re
 from functools import lru_cache
@@ -6,14 +6,14 @@ from urllib.parse import SplitResult, urlsplit
 
 import yarl
 
-LONGEST_NAME, LONGEST_LABEL = 253, 63  # characters that DNS allows
+LONGEST_NAME, LONGEST_LABEL = 253, 63  # the maximum numbers of characters in DNS
 _AUTHORITY = re.compile(r"[^/?#]*")
 
 
 def split_url(url: str) -> SplitResult:
     """Return the parts of a URL. Raises ValueError for an invalid URL or a host that is too long for DNS.
 
-    Without the check of the length, Python would normalize a host of any length, in quadratic time.
+    Without a length check, Python would normalize a host of any length, in quadratic time.
     """
     authority = _AUTHORITY.match(url.partition("//")[2])
     if authority is not None and len(authority[0]) > LONGEST_NAME + len(":65535"):
@@ -22,13 +22,13 @@ def split_url(url: str) -> SplitResult:
 
 
 def with_localhost(url: str) -> str:
-    """Replace 127.0.0.1 by `localhost` in a URL, because passkeys do not work with IP addresses."""
+    """Replace 127.0.0.1 with `localhost` in a URL, because passkeys do not work with IP addresses."""
     return url.replace("//127.0.0.1", "//localhost", 1)
 
 
 @lru_cache(1024)  # all pages of a shop need the same origins
 def origin_of(url: str) -> str:
-    """Return `scheme://host`, with `:port` if the URL has one, or "" if the host is invalid in DNS."""
+    """Return `scheme://host`, with `:port` if the URL has one, or "" if the host is not valid in DNS."""
     try:
         parts = split_url(url)
         host, port = host_of(url), parts.port

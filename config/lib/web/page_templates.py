@@ -1,6 +1,6 @@
 """Jinja2 templates for payers' pages, compiled to Python.
 
-Django's template language took half of the CPU time of such a page.
+Django's template language needed half of such a page's CPU time.
 """
 
 import re
@@ -28,9 +28,9 @@ _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
 class WithoutIndents(Extension):
-    """Compile templates without their indents.
+    """Compile templates without the indents of their lines.
 
-    Pages are sent uncompressed, and one byte in fifteen would belong to an indent. The line breaks stay, so
+    Pages are not compressed, and one byte in fifteen would belong to an indent. The line breaks stay, so that
     words remain separate.
     """
 
@@ -39,7 +39,7 @@ class WithoutIndents(Extension):
 
 
 def environment(**options: Any) -> Environment:
-    """Return the environment for payers' pages. A name that is missing in a page's context is an error."""
+    """Return the environment for payers' pages. If a page's context lacks a name, the template raises an error."""
     folders = {name: FileSystemLoader(settings.BASE_DIR / "templates" / name) for name in FOLDERS}
     options |= {"loader": PrefixLoader(folders), "undefined": StrictUndefined}
     options |= {"autoescape": True, "extensions": ["jinja2.ext.i18n", WithoutIndents]}
@@ -58,7 +58,7 @@ def environment(**options: Any) -> Environment:
         "htmx_script": partial(static_files.script, static_files.HTMX),
     }
     parts = _macros_of(jinja, PARTS)
-    jinja.globals |= parts | {"icon": cache(parts["icon"])}  # thirty icons a page, equal for all payers
+    jinja.globals |= parts | {"icon": cache(parts["icon"])}  # thirty icons a page, the same for all payers
     return jinja
 
 
@@ -69,15 +69,15 @@ def _macros_of(pages: Environment, name: str) -> dict[str, Macro]:
 
 
 def translate(words: str) -> Markup:
-    """Return a text of our pages, translated into the active language. Its HTML tags are not escaped."""
+    """Translate a text of our pages into the active language. Its HTML tags are not escaped."""
     return _translator_of(translation.get_language())(words)
 
 
 @cache
 def _translator_of(language: str | None) -> Callable[[str], Markup]:
-    """Return the function that translates texts of our pages into one language."""
+    """Return the function that translates our pages' texts into this language."""
 
-    @cache  # a look-up in the catalogues costs ten times as much; the pages have a fixed set of texts
+    @cache  # a look-up in the catalogues takes ten times as long; the number of texts is fixed
     def said_in_it(words: str) -> Markup:
         with translation.override(language):
             return Markup(units.join_units(translation.gettext(words)))  # noqa: S704 (ours)
@@ -86,9 +86,9 @@ def _translator_of(language: str | None) -> Callable[[str], Markup]:
 
 
 def page_globals(request: HttpRequest) -> dict[str, Any]:
-    """Return the values that are made once for a page.
+    """Return the template values that are made only once per page.
 
-    These are `csrf_input` for all its forms, and `_` and `gettext` for its language.
+    These are `csrf_input` for all forms of the page, and `_` and `gettext` for its language.
     """
     said_in_it = _translator_of(translation.get_language())
 

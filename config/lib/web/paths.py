@@ -9,13 +9,13 @@ from config.lib.web import bodies
 
 API_PREFIXES = ("/api/merchant/", "/api/sandbox/", *bodies.OAUTH)
 PAYER_PREFIXES = ("/pay", "/bank/card/", "/bank/challenge/")
-# The pages of payers. The forms on the pages of an order, a share and a group link have longer paths than the
-# pages.
+# The paths of the payers' pages. The forms on the pages of an order, a share and a group link have longer paths
+# than their pages.
 _PAYER_PAGE = re.compile(r"/bank/.+|/pay/(?:(?:share|stop|offers)/[^/]+|g/[^/]+(?:/\d+)?)")
 
 
 def payer_page(request: HttpRequest) -> str:
-    """Return the address of the payer's page to which a form belongs, or "" if it belongs to no such page."""
+    """Return the address of the payer's page that contains a form, or "" if the form is not on a payer's page."""
     if found := _PAYER_PAGE.match(request.path):
         return found[0]
     checkout = request.GET.get("id", "")

@@ -1,4 +1,4 @@
-"""QR codes as SVG."""
+"""QR codes as SVG images."""
 
 import io
 
@@ -6,7 +6,7 @@ import segno
 
 
 def svg(url: str) -> bytes:
-    """Return the QR code of a URL: always black on white, with the quiet zone that cameras need."""
+    """Return a URL's QR code: always black on white, with the margin (quiet zone) that cameras need."""
     drawn = io.BytesIO()
     colours = {"light": "#fff", "dark": "#000"}
     segno.make(url, error="m").save(drawn, kind="svg", border=4, omitsize=True, xmldecl=False, **colours)

@@ -1,4 +1,4 @@
-"""The id of each request, in the response's header, all log lines, the error body and the timeline."""
+"""The id of each request. The response header, all log lines, the error body and the timeline show it."""
 
 import re
 import time
@@ -14,10 +14,10 @@ from uuid_utils.compat import uuid7
 from config.lib.process import tracing
 
 _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_current: ContextVar[tuple[str, float]] = ContextVar("request_id", default=("", 0.0))  # id, arrival
+_current: ContextVar[tuple[str, float]] = ContextVar("request_id", default=("", 0.0))  # the id, the arrival
 log = structlog.get_logger("request")
 
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # any other word is counted as "-"
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # any other method is counted as "-"
 REQUESTS = Counter("checkout_requests", "Requests answered", ["route", "method", "status"])
 SECONDS = Histogram(
     "checkout_request_seconds",
@@ -33,7 +33,7 @@ def new_id() -> str:
 
 
 def valid_or_new_id(request_id: str) -> str:
-    """Return the id that a caller sent if it is well formed, else a new id."""
+    """Return the id that a caller sent if it is well formed; otherwise return a new id."""
     return request_id if _ACCEPTABLE.fullmatch(request_id) else new_id()
 
 
@@ -48,10 +48,10 @@ def age_ms() -> int:
 
 
 class RequestIdMiddleware:
-    """Middleware that uses a caller's well-formed X-Request-Id or makes an id, and counts and logs requests.
+    """Middleware that gives each request its id, and counts and logs the request.
 
-    Once the merchant, client and checkout of a request are known, all its log lines contain them. Rules
-    api.request_id, secret.logs.
+    The id is the caller's X-Request-Id if it is well formed, or a new one. When the merchant, client and
+    checkout of a request are known, all its log lines contain them. Rules api.request_id, secret.logs.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -79,7 +79,7 @@ class RequestIdMiddleware:
         return response
 
     def _count_and_log(self, request: HttpRequest, response: HttpResponse, started: float) -> None:
-        """Count and log the route, not the path, because an id in a path can be a pay link's secret."""
+        """Count and log the request by its route. Its path is not used, because it can contain a pay link's secret."""
         match, seconds = request.resolver_match, time.monotonic() - started
         route, status = match.route if match else "-", response.status_code
         method = request.method if request.method in METHODS else "-"
@@ -97,7 +97,7 @@ class RequestIdMiddleware:
 def _traceparent_of(request: HttpRequest) -> str:
     """Return the `traceparent` header of an API call, or "" for other requests.
 
-    A merchant's backend can copy the header from our webhook to its call.
+    A merchant's backend can copy this header from our webhook into its API call.
     """
     is_api = request.path_info.startswith("/api/")
     header: str = request.headers.get("traceparent", "") if is_api else ""

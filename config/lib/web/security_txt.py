@@ -1,4 +1,4 @@
-"""How to report a vulnerability: `/.well-known/security.txt` (RFC 9116), and the page with its policy.
+"""How to report a vulnerability: `/.well-known/security.txt` (RFC 9116), and the page with the policy.
 
 Rule secret.security_txt.
 """
@@ -15,14 +15,14 @@ from django.views.decorators.http import require_safe
 
 from config.lib.web import origins
 
-VALID = timedelta(days=180)  # RFC 9116 recommends less than a year
+VALID = timedelta(days=180)  # RFC 9116 recommends less than one year
 PATH = "/.well-known/security.txt"
 
 
 @cache_control(public=True, max_age=86_400)
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """Return the contact for reports of vulnerabilities."""
+    """Return the contact for vulnerability reports."""
     today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
     hosts = dict.fromkeys(origins.origin_of(url) for url in (settings.BASE_URL, settings.CHECKOUT_PAGE_URL))
     lines = [
@@ -38,5 +38,5 @@ def security_txt(request: HttpRequest) -> HttpResponse:
 @cache_control(public=True, max_age=86_400)
 @require_safe
 def policy(request: HttpRequest) -> HttpResponse:
-    """Return the page that says what to report and how."""
+    """Return the page that explains what to report and how."""
     return render(request, "security_policy.html", {"write_to": settings.SUPPORT_EMAIL})

@@ -1,4 +1,4 @@
-"""Static files, protected by digests. Outside local, they are compressed and named by their contents.
+"""Static files, protected by digests. Outside local, they are compressed, and their names contain a content hash.
 
 A page states the digest of each script and style sheet that it uses (subresource integrity). A browser does
 not load a file whose bytes differ from this release. Rule card_page.integrity.
@@ -22,7 +22,7 @@ HTMX = "django_htmx/htmx-2.min.js"
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):
-    """Storage that uses the plain name of a file that `make static` did not collect, and raises no error.
+    """Storage that uses a file's plain name if `make static` did not collect the file. It does not raise an error.
 
     A page without styles is better than no page.
     """
@@ -39,40 +39,40 @@ class HashedStaticFiles(CompressedManifestStaticFilesStorage):
 
 @cache
 def script(name: str) -> SafeString:
-    """Return the HTML element that loads one of our scripts, with its integrity."""
+    """Return the HTML element that loads one of our scripts, with its integrity digest."""
     return format_html('<script src="{}"{} defer></script>', static(name), _integrity_attribute(name))
 
 
 @cache
 def stylesheet(name: str) -> SafeString:
-    """Return the HTML element that loads one of our style sheets, with its integrity."""
+    """Return the HTML element that loads one of our style sheets, with its integrity digest."""
     return format_html('<link rel="stylesheet" href="{}"{}>', static(name), _integrity_attribute(name))
 
 
 def _integrity_attribute(name: str) -> SafeString:
-    """Return the attribute `integrity`, or "" for a missing file, which no browser loads anyway."""
+    """Return the `integrity` attribute, or "" for a missing file, which browsers cannot load anyway."""
     content = delivered_bytes(name)
     return SafeString("") if content is None else format_html(' integrity="{}"', integrity(content))
 
 
 def integrity(content: bytes) -> str:
-    """Return the digest of a file in the format of subresource integrity."""
-    # A longer digest would make the bill's page larger than the 60 KiB that tests/browser/test_light.py
+    """Return a file's digest in the format for subresource integrity."""
+    # With a longer digest, the bill's page would be larger than the 60 KiB that tests/browser/test_light.py
     # allows.
     return f"sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}"
 
 
 def delivered_bytes(name: str) -> bytes | None:
-    """Return the bytes of a static file as browsers get it, or None if there is no such file.
+    """Return the bytes of a static file as browsers receive it, or None if there is no such file.
 
-    `make static` changes the addresses in style sheets, so their bytes differ from the source.
+    `make static` changes the addresses in style sheets, so the bytes of a style sheet differ from its source.
     """
     path = _source_path(name) if settings.STATIC_ROOT is None else _collected_path(name)
     return path.read_bytes() if path is not None and path.is_file() else None
 
 
 def source_bytes(name: str) -> bytes | None:
-    """Return the bytes of a static file's source, which `make static` copies, or None if there is none."""
+    """Return the source bytes of a static file, which `make static` copies, or None if there is no such file."""
     path = _source_path(name)
     return path.read_bytes() if path is not None else None
 

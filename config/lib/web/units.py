@@ -1,4 +1,4 @@
-"""Functions that prevent line breaks between a number and its unit, and inside an id with a hyphen."""
+"""Functions that prevent line breaks between a number and its unit, and within an id that has a hyphen."""
 
 import re
 
@@ -10,7 +10,7 @@ _PARTED_ID = re.compile(r"(?<!\S)\w[^\s&<-]*-[^\s&<]*\w")
 
 
 def join_units(words: str) -> str:
-    """Return the words with a no-break space between each number, or its placeholder, and a short unit."""
+    """Put a no-break space between each number, or its placeholder, and a short unit."""
     return _PARTED.sub("\\1\N{NO-BREAK SPACE}", words)
 
 
