@@ -1,4 +1,4 @@
-"""Login: allauth's hooks with our limits, our messages and our audit log."""
+"""Login. allauth calls these hooks, which add our limits, our messages and our audit log."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ from portal.accounts.password_slots import TooManyLogins
 from portal.mail import outbox
 from portal.models import User
 
-# The changes that people make to the security of their own account. Each change is mailed with allauth's
-# template (the key), and recorded in the audit log as an action (the value).
+# The changes that people make to the security of their own account. For each change, the key is allauth's mail
+# template, and the value is the action in the audit log.
 RECORDED = {
     "account/email/password_changed": "password_changed",
     "account/email/password_reset": "password_reset",
@@ -36,7 +36,7 @@ REFUSALS = {
     ("password", login_limits.ADDRESS): "address_locked",
     ("password_again", login_limits.ACCOUNT): "password_again_locked",
 }
-# For each mail template, how many seconds the code or link in the mail is valid.
+# For each mail template, the number of seconds for which the code or link in the mail is valid.
 LIFETIMES = {
     "account/email/login_code": settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT,
     "account/email/password_reset_key": settings.PASSWORD_RESET_TIMEOUT,
@@ -44,7 +44,7 @@ LIFETIMES = {
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Logs people in with our limits. People cannot sign up: a team or an operator invites them."""
+    """Logs people in with our limits. People cannot sign up, because only a team or an operator can invite them."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "This e-mail address and password do not match.",
@@ -63,7 +63,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return the caller's IP address, as our limits and logs determine it."""
+        """Return the caller's IP address, in the same way as our limits and logs."""
         return address.caller_address(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -95,11 +95,11 @@ class AccountAdapter(DefaultAccountAdapter):
         return True
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Return whether the latest proof of identity is too old. A login counts as a proof."""
+        """Return whether the latest proof of identity is too old. A login counts as proof."""
         return not access.has_fresh_proof(context.request)
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Return the ways in which the person can prove their identity again, a passkey first.
+        """Return the ways in which the person can prove their identity again, with a passkey first.
 
         For operators who have a second factor, the password is left out.
         """
@@ -109,7 +109,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return sorted(methods, key=lambda method: method["id"] != "mfa_reauthenticate:webauthn")
 
     def pre_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse | None:
-        """Return the response that stops a login after its correct password or code.
+        """Return the response that stops a login although the password or code was correct.
 
         Return None if the login continues with the second factor.
         """
@@ -133,7 +133,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("mfa_index")
 
     def get_reset_password_from_key_url(self, key: str) -> str:
-        """Return the link with the host of PORTAL_URL instead of the request's host."""
+        """Return the reset link with the host from PORTAL_URL instead of the request's host."""
         uid, _, token = key.partition("-")
         path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
         return f"{settings.PORTAL_URL}{path}"
@@ -141,7 +141,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Queue a mail, so that no response waits for the mail server.
 
-        The response time therefore does not reveal whether there is an account.
+        The response time therefore does not reveal whether an account exists.
         """
         facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
         # Templates get test_mode from the request, but a mail that a task queues has no request.
@@ -156,7 +156,7 @@ class AccountAdapter(DefaultAccountAdapter):
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Record a change that a person made to the security of their account, and mail them about it."""
+        """Record a change that a person made to their account's security, and send the person a mail about it."""
         action = RECORDED[template_prefix]
         if action in NEW_PASSWORD:
             sessions.end_other_sessions(self.request, user)
@@ -174,7 +174,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """Encrypts secrets at rest, sets the host of passkeys, and draws QR codes in the service's style."""
+    """Encrypts secrets at rest, sets the host for passkeys, and draws QR codes in the service's style."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
         "incorrect_code": "This code is not right, or it was used already.",
@@ -188,19 +188,19 @@ class MfaAdapter(DefaultMFAAdapter):
         return crypto.decrypt(encrypted_text)
 
     def is_mfa_enabled(self, user: Any, types: Any = None) -> bool:
-        """Return whether the person has a factor of the given types, by default an app or a passkey."""
+        """Return whether the person has a factor of the given types. The default types are an app and a passkey."""
         return bool(super().is_mfa_enabled(user, types or second_factor.FACTORS))
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        """Return the host that passkeys belong to: the host of PORTAL_URL, not the request's host."""
+        """Return the host to which passkeys belong: the host in PORTAL_URL, not the request's host."""
         return {"id": origins.host_of(settings.PORTAL_URL), "name": settings.MFA_TOTP_ISSUER}
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:
-        """Return the default name of a passkey: the browser and the system that made it."""
+        """Return a passkey's default name: the browser and the system that made it."""
         return sessions.browser_in_words(_user_agent(context.request))
 
     def build_totp_svg(self, url: str) -> str:
-        """Return an otpauth address as a QR code in SVG, always black on white."""
+        """Return the QR code of an otpauth address as SVG, always black on white."""
         return qr_codes.svg(url).decode()
 
 

@@ -25,12 +25,12 @@ class LoginForm(account.LoginForm):
 
     @property
     def wants_code_by_mail(self) -> bool:
-        """Whether there were too many wrong passwords, so that only a code by e-mail is accepted for now."""
+        """Whether too many passwords were wrong, so that for now only a code by e-mail is accepted."""
         return bool(self.has_error(NON_FIELD_ERRORS, "code_by_mail"))
 
 
 class ResetPasswordForm(account.ResetPasswordForm):
-    """The address to which a reset link is mailed."""
+    """The form for the address to which a reset link is mailed."""
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
@@ -39,7 +39,7 @@ class ResetPasswordForm(account.ResetPasswordForm):
 
 
 class RequestLoginCodeForm(account.RequestLoginCodeForm):
-    """The address to which a login code is mailed."""
+    """The form for the address to which a login code is mailed."""
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
@@ -48,7 +48,7 @@ class RequestLoginCodeForm(account.RequestLoginCodeForm):
 
 
 class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
-    """The mailed code. It allows three tries, even if they are sent in parallel."""
+    """The form for the mailed code. It allows three attempts, even if they are sent in parallel."""
 
     def clean_code(self) -> str:
         refusal = get_adapter().error_messages["incorrect_code"]
@@ -59,7 +59,7 @@ class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
 
 
 class ChangePasswordForm(account.ChangePasswordForm):
-    """The current password, and the new one twice."""
+    """The form for a new password: the current password, and the new one twice."""
 
     def clean_oldpassword(self) -> str:
         password: str = self.cleaned_data["oldpassword"]
@@ -69,7 +69,7 @@ class ChangePasswordForm(account.ChangePasswordForm):
 
 
 class SecondFactorForm(mfa.AuthenticateForm):
-    """A code from the authenticator app, or a recovery code, after the password."""
+    """The form for the second factor after the password: a code from the authenticator app, or a recovery code."""
 
     def clean_code(self) -> str:
         attempt = _count_attempt("second_factor", self.user.email, LOCKED)
@@ -84,7 +84,7 @@ class SecondFactorForm(mfa.AuthenticateForm):
 
 
 class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
-    """A code from a person who is already logged in, as fresh proof of identity."""
+    """The form in which a person who is already logged in enters a code as fresh proof of identity."""
 
     def save(self) -> None:
         mfa.ReauthenticateForm.save(self)

@@ -17,7 +17,7 @@ PAIR = ACCOUNT + ADDRESS
 
 
 class Limit(NamedTuple):
-    """A quota for attempts that have the same values in the fields that `per` names."""
+    """A limit on attempts that have the same values in the fields in `per`."""
 
     per: tuple[str, ...]
     quota: quota.Limit
@@ -28,19 +28,19 @@ def _build_limit(per: tuple[str, ...], maximum: int, within: timedelta) -> Limit
 
 
 HALF_HOUR, HOUR, DAY = timedelta(minutes=30), timedelta(hours=1), timedelta(days=1)
-# The first limit that is reached decides which message the person sees.
+# If several limits are reached, the first one decides which message the person sees.
 LIMITS: dict[str, tuple[Limit, ...]] = {
     "password": (
         _build_limit(ACCOUNT, 50, HOUR),
         _build_limit(PAIR, 10, HALF_HOUR),
         _build_limit(ADDRESS, 100, HOUR),
     ),
-    # Only the person who is logged in can reach this limit; strangers cannot lock the account with it.
+    # Only the person who is logged in can reach this limit, so strangers cannot use it to lock the account.
     "password_again": (_build_limit(ACCOUNT, 10, HALF_HOUR),),
     "second_factor": (_build_limit(PAIR, 10, HALF_HOUR), _build_limit(ACCOUNT, 50, DAY)),
-    # A login with only a passkey names no account.
+    # A login with only a passkey does not name an account.
     "passkey": (_build_limit(ADDRESS, 100, HOUR),),
-    # The `account` of these attempts is the session and the mailed code.
+    # For these attempts, `account` identifies the session and the mailed code.
     "mailed_code": (_build_limit(ACCOUNT, 3, HOUR),),
     "code_mail": (
         _build_limit(PAIR, 5, HOUR),
@@ -50,12 +50,12 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     "reset_mail": (_build_limit(ACCOUNT, 5, HOUR), _build_limit(ADDRESS, 30, HOUR)),
 }
 GUESSES = ("password", "password_again", "second_factor")
-RETENTION = 2 * DAY  # how long attempts are stored, which is longer than the period of any limit
-KNOWN_ADDRESS_PERIOD = 90 * DAY  # how long an address counts as known after a login from it
+RETENTION = 2 * DAY  # attempts are deleted after this time, which is longer than the period of any limit
+KNOWN_ADDRESS_PERIOD = 90 * DAY  # how long an address counts as known after a login
 
 
 class TooManyAttempts(Exception):
-    """A limit is reached. The attempt was not counted and must not be made."""
+    """Raised if a limit is reached. The attempt was not counted and must not be made."""
 
     def __init__(self, kind: str, limit: Limit) -> None:
         super().__init__(kind)
@@ -65,7 +65,7 @@ class TooManyAttempts(Exception):
 def count_attempt(kind: str, *, account: str, address: str) -> LoginAttempt:
     """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooManyAttempts.
 
-    `account` is the text that was typed. The function does the same work whether or not the account exists.
+    `account` is the account name as typed. The function does the same work whether or not the account exists.
     """
     digests_by_field = {
         "account_digest": _account_digests(account),
@@ -95,12 +95,12 @@ def clear_attempts(attempt: LoginAttempt) -> None:
 
 
 def forgive_account(account: str) -> None:
-    """Delete all password and second-factor attempts for an account, after its password has changed."""
+    """Delete all password and second-factor attempts for an account whose password has changed."""
     LoginAttempt.objects.filter(kind__in=GUESSES, account_digest__in=_account_digests(account)).delete()
 
 
 def delete_old() -> None:
-    """Delete the attempts that are too old for every limit."""
+    """Delete attempts that are so old that no limit counts them."""
     batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - RETENTION))
 
 
@@ -116,7 +116,8 @@ def _counted_attempts(
 ) -> Iterator[tuple[QuerySet[LoginAttempt], quota.Limit]]:
     """Yield the attempts that count towards a limit, with the quota for them.
 
-    If the limit is per address, also yield the attempts from the address's /48 network, with their quota.
+    For a limit per address, also yield the attempts from the address's /48 network, with the quota for the
+    network.
     """
     yield _similar_attempts(attempt, limit.per), limit.quota
     if "address_digest" in limit.per and attempt.site_digest:
@@ -125,7 +126,7 @@ def _counted_attempts(
 
 
 def _similar_attempts(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:
-    """Return the attempts of the same kind with the same digests in these fields, under any lookup key."""
+    """Return attempts of the same kind that have the same digests in these fields, under any lookup key."""
     same_digests = {f"{name}__in": attempt.digests_by_field[name] for name in fields}
     return LoginAttempt.objects.filter(kind=attempt.kind, **same_digests)
 
@@ -137,7 +138,7 @@ def _account_digests(account: str) -> list[str]:
 def _is_limit_waived(limit: Limit, kind: str, account: str, address: str) -> bool:
     """Return whether the limit is waived, because the account has logged in from this address recently.
 
-    Strangers who request many login codes for an account can therefore not lock its owner out.
+    If strangers request many login codes for an account, its owner can therefore still log in.
     """
     if kind != "code_mail" or limit.per != ACCOUNT:
         return False

@@ -1,4 +1,4 @@
-"""Access to the admin: operators use the portal's login, with a second factor except in `local`.
+"""Access to the admin. Operators use the portal's login, with a second factor except in `local`.
 
 Rule operator.rights.
 """
@@ -28,21 +28,21 @@ ANY_PERMISSION = "portal.view_user"
 
 
 class Site(AdminSite):
-    """Django's admin behind the portal's login. Logged-in people who are not operators get 403.
+    """Django's admin behind the portal's login. People who are logged in but are not operators get 403.
 
     Each change in the admin, by an action or a form, requires proof of identity from the last five minutes.
-    The proof is the operator's second factor, or the password of an operator without a second factor. Logging
-    out does not require proof.
+    The proof is the operator's second factor, or the password if the operator has no second factor. A logout
+    does not require proof.
     """
 
     login = method_decorator(secure_admin_login)(AdminSite.login)
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        self.disable_action("delete_selected")  # rows can only be deleted one at a time
+        self.disable_action("delete_selected")  # rows can be deleted only one at a time
 
     def get_urls(self) -> list[Any]:
-        """Leave out the URL view_on_site, which no row uses and whose pattern is slow on long paths."""
+        """Leave out the URL view_on_site, because no row uses it and its pattern is slow for long paths."""
         return [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
@@ -51,7 +51,7 @@ class Site(AdminSite):
             super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: Page, cacheable: bool = False) -> Page:
-        """Wrap an admin page, so that it requires a second factor, and fresh proof for each change."""
+        """Wrap an admin page so that it requires a second factor, and fresh proof of identity for each change."""
         admin_page: Page = super().admin_view(view, cacheable)
 
         @wraps(admin_page)
@@ -70,17 +70,17 @@ class Site(AdminSite):
         return cast(Page, guarded)
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Redirect to the one page where passwords are changed."""
+        """Redirect to the portal's page for changing a password."""
         return redirect("account_change_password")
 
 
 def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
-    """Return a page's response. A page that only shows data is read on a replica.
+    """Return a page's response. A page that only shows data is read from a replica.
 
-    After a request that can have changed data, store the position of the database's log. A replica must have
-    reached this position before it serves operators again.
+    After a request that can have changed data, store the log position of the database. A replica must have
+    reached this position before operators read from it again.
     """
-    # Load all rights of the person from the primary, before the page is read on the replica.
+    # Load all rights of the person from the primary before the page is read from the replica.
     request.user.has_perm(ANY_PERMISSION)
     response = last_writes.response_after_writes(page, request, last_writes.OPERATORS)
     if _changes_something(request):
@@ -93,10 +93,10 @@ def _changes_something(request: HttpRequest) -> bool:
 
 
 def _ask_for_proof(request: HttpRequest) -> NoReturn:
-    """Ask the operator for proof of identity. Then the POST continues, with the list's filters in its URL."""
+    """Ask the operator for proof of identity. Afterwards, the POST continues, with the list's filters in its URL."""
     if not get_adapter().get_reauthentication_methods(request.user):
         raise PermissionDenied
-    # allauth continues a POST only if the path to return to has no query. The POST that continues keeps its
-    # own query.
+    # allauth continues a POST only if the return path has no query. The POST that continues still has its own
+    # query.
     request.get_full_path = lambda **_: request.path  # type: ignore[method-assign]
     raise ReauthenticationRequired

@@ -1,4 +1,4 @@
-"""allauth's passkey forms, with bounds on the size of credentials and limits on attempts.
+"""allauth's passkey forms, with limits on the size of credentials and on the number of attempts.
 
 Rule portal.passkeys.
 """
@@ -29,13 +29,14 @@ from portal import audit
 from portal.accounts import login_limits
 from portal.models import LoginAttempt, User
 
-# Characters of a credential. Most have a few hundred; one with an attestation has a few thousand.
+# The maximum number of characters in a credential. Most credentials have a few hundred, and one with an
+# attestation has a few thousand.
 LONGEST = 8 * 1024
 LONGEST_NAME = 60
 MAX_PASSKEYS = 10  # per person
 REFUSED = "This passkey did not work. Try again, or use another way to prove who you are."
 TOO_MANY_ATTEMPTS = "Too many attempts have failed. Try again later."
-# The errors that fido2 raises for malformed bytes.
+# The errors that fido2 raises for malformed data.
 _MALFORMED = (
     ArithmeticError,
     AssertionError,
@@ -50,7 +51,7 @@ _MALFORMED = (
 
 
 class CredentialField(forms.CharField):
-    """The authenticator's response as JSON. The cleaned value is a dictionary."""
+    """The authenticator's response in JSON. The cleaned value is a dictionary."""
 
     widget = forms.HiddenInput
 
@@ -69,7 +70,7 @@ class CredentialField(forms.CharField):
 
 
 class AddPasskeyForm(webauthn.AddWebAuthnForm):
-    """A new passkey and its name."""
+    """The form for a new passkey and its name."""
 
     name = forms.CharField(
         max_length=LONGEST_NAME,
@@ -77,10 +78,10 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
         error_messages={"max_length": f"Use at most {LONGEST_NAME} characters."},
     )
     credential = CredentialField()
-    passwordless = None  # every passkey logs in without a password
+    passwordless = None  # a login with any passkey works without a password
 
     def clean_credential(self) -> dict[str, Any]:
-        """Return only those parts of the credential that logins need, in their canonical form."""
+        """Return only the parts of the credential that logins need, in canonical form."""
         if (
             Authenticator.objects.filter(user=self.user, type=Authenticator.Type.WEBAUTHN).count()
             >= MAX_PASSKEYS
@@ -105,7 +106,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
 
 
 class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
-    """A passkey as second factor after the password. Attempts count like attempts with a code."""
+    """The form for a passkey as second factor after the password. It has the same limits as a code."""
 
     credential = CredentialField()
 
@@ -122,13 +123,13 @@ class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
 
 
 class PasskeyAgainForm(PasskeyForm, webauthn.ReauthenticateWebAuthnForm):
-    """A passkey from a person who is already logged in, as fresh proof of identity."""
+    """The form in which a person who is already logged in uses a passkey as fresh proof of identity."""
 
 
 class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
-    """A passkey instead of e-mail and password.
+    """The form for a login with a passkey instead of e-mail and password.
 
-    The error for an unknown passkey is the same as for an invalid response.
+    An unknown passkey and an invalid response cause the same error.
     """
 
     credential = CredentialField()
@@ -141,12 +142,12 @@ class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
 
 
 def count_login_attempt() -> LoginAttempt:
-    """Count an attempt to log in by passkey from the caller's address. Raises ValidationError."""
+    """Count a passkey login attempt from the caller's address. Raises ValidationError."""
     return _count_attempt("passkey", address.caller_address(context.request))
 
 
 def lock_person(user_id: Any) -> None:
-    """Lock the person until the end of the transaction, so that passkeys are added one at a time."""
+    """Lock the person until the end of the transaction, so that passkeys are added one after the other."""
     User.objects.select_for_update(no_key=True).get(pk=user_id)
 
 
@@ -166,7 +167,7 @@ def _prove_authenticator(credential: dict[str, Any], check: Callable[[], Authent
 
 
 def _check_origin(client_data: CollectedClientData) -> None:
-    """Raise ValueError if a page of another origin, such as a subdomain, asked for the passkey."""
+    """Raise ValueError if a page with a different origin, such as a subdomain, requested the passkey."""
     if client_data.origin != origins.origin_of(settings.PORTAL_URL):
         raise ValueError("another origin")
 

@@ -1,4 +1,4 @@
-"""Validators of new passwords, in addition to Django's own (rule portal.passwords)."""
+"""Validators for new passwords, in addition to Django's own (rule portal.passwords)."""
 
 import re
 import string
@@ -18,14 +18,14 @@ from portal.models import Invitation, Membership, PreviousPassword, Role, User
 
 MAXIMUM = 128
 BREACHED = Path(__file__).with_name("breached_passwords.txt.gz")
-SHORTEST_WORD = 4  # a password may contain personal words with fewer characters than this
+SHORTEST_WORD = 4  # a password may contain personal words that are shorter than this
 SERVICE_WORDS = ("merchant", "checkout", "operator", *Role.values)  # docs/security-asvs.md lists them
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-MERCHANTS_READ = 100  # the maximum number of a person's merchants whose names are compared
+MERCHANTS_READ = 100  # how many of a person's merchants are compared by name, at most
 
 
 class MaximumLengthValidator:
-    """Refuses a password of more than `max_length` characters."""
+    """Refuses a password with more than `max_length` characters."""
 
     def __init__(self, max_length: int = MAXIMUM) -> None:
         self.max_length = max_length
@@ -45,11 +45,11 @@ class MaximumLengthValidator:
 class CommonPasswordValidator(password_validation.CommonPasswordValidator):
     """Refuses a common or breached password.
 
-    It also refuses such a password in capital letters, repeated, or followed by digits and signs.
+    It also refuses such a password in capital letters, repeated, or with digits and signs at the end.
 
-    Django's list has 20,000 common passwords of all lengths. BREACHED has 20,000 passwords of 12 characters
-    or more, in lower case: the 4,300 most common ones, long phrases, long numbers, and passwords with at most
-    three different characters.
+    Django's list has 20,000 common passwords of all lengths. BREACHED has 20,000 passwords with at least 12
+    characters, in lower case: the 4,300 most common ones, long phrases, long numbers, and passwords with at
+    most three different characters.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
 
 
 class ContextWordsValidator:
-    """Refuses a password that contains the person's e-mail, a name of their merchants, or a service word."""
+    """Refuses a password that contains the person's e-mail, the name of one of their merchants, or a service word."""
 
     def validate(self, password: str, user: User | None = None) -> None:
         """Raise ValidationError if the password contains such a word."""
@@ -87,7 +87,7 @@ class ContextWordsValidator:
 
 
 class PreviousPasswordsValidator:
-    """Refuses the person's last `count` passwords, including the current one."""
+    """Refuses the person's last `count` passwords, which include the current one."""
 
     def __init__(self, count: int = 4) -> None:
         self.count = count
@@ -95,7 +95,8 @@ class PreviousPasswordsValidator:
     def validate(self, password: str, user: User | None = None) -> None:
         """Raise ValidationError if the password is one of the last `count`.
 
-        Each comparison costs a hash. Passwords that another validator refuses are therefore not compared.
+        Each comparison takes as long as a hash. Passwords that another validator refuses are therefore not
+        compared.
         """
         if user is None or not _passes_others(password, user):
             return
@@ -108,7 +109,7 @@ class PreviousPasswordsValidator:
                 )
 
     def password_changed(self, password: str, user: User | None = None) -> None:
-        """Store the hash of a password that was just saved, and delete hashes older than the last `count`."""
+        """Store the hash of a password that was just saved. Keep only the hashes of the last `count` passwords."""
         if user is None:
             return
         rows = PreviousPassword.objects.filter(user=user.pk)
@@ -123,9 +124,9 @@ class PreviousPasswordsValidator:
 
 
 def _simplified_forms(password: str) -> Iterator[str]:
-    """Yield the password, its lower case, and its lower case without digits and signs at the end.
+    """Yield the password, the password in lower case, and this without digits and signs at the end.
 
-    If the password repeats a part, as "abcabc" does, also yield the part: "abc".
+    If the password repeats a part, such as "abc" in "abcabc", also yield this part.
     """
     lower = password.casefold()
     without_tail = lower.rstrip(string.digits + string.punctuation)
@@ -136,7 +137,7 @@ def _simplified_forms(password: str) -> Iterator[str]:
 
 
 def _context_words(user: User | None) -> Iterator[str]:
-    """Yield the words that the person's password may not contain, reduced to letters and digits."""
+    """Yield the words that the person's password must not contain, reduced to letters and digits."""
     yield from SERVICE_WORDS
     if user is None:
         return
@@ -149,7 +150,7 @@ def _context_words(user: User | None) -> Iterator[str]:
 
 
 def _merchant_names(user: User) -> list[str]:
-    """Return the names of the merchants whose team the person belongs to or is invited to."""
+    """Return the names of the merchants to whose team the person belongs or is invited."""
     members = Membership.objects.filter(user=user.pk)
     invitations = Invitation.objects.filter(
         email__iexact=user.email, ended_at=None, expires_at__gt=clock.now()

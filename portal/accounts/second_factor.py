@@ -26,7 +26,7 @@ LAST_COUNTER = "last_counter"  # key in an authenticator's data: the half minute
 
 
 def is_second_factor_missing(person: Any) -> bool:
-    """Return whether second factors are required in this environment and the person has none.
+    """Return whether this environment requires a second factor and the person has none.
 
     Recovery codes do not count as a factor, because they only replace a lost one (MfaAdapter.is_mfa_enabled).
     """
@@ -34,10 +34,10 @@ def is_second_factor_missing(person: Any) -> bool:
 
 
 def delete_orphan_codes(user: Any) -> None:
-    """Delete the recovery codes of a person who has no second factor any more.
+    """Delete the recovery codes of a person who no longer has a second factor.
 
-    Otherwise the codes would remain valid after an operator deletes the factor on a lost phone, and the
-    finder of the phone might have them. The person gets new codes with the next factor.
+    Suppose that a phone is lost, and an operator deletes its factor. The codes would otherwise remain valid,
+    and the finder of the phone might have them. The person gets new codes with the next factor.
     """
     if not is_mfa_enabled(user):
         Authenticator.objects.filter(user=user).delete()
@@ -56,7 +56,7 @@ def require_second_factor(view: Callable[..., HttpResponseBase]) -> Callable[...
 
 
 def use_code(user: User, code: str) -> Authenticator | None:
-    """Use up a code and return its authenticator, or None if the code is wrong or was used before."""
+    """Use up a code and return its authenticator. Return None if the code is wrong or was used before."""
     for authenticator in Authenticator.objects.filter(user=user, type__in=CODES).order_by("-type"):
         if authenticator.type == Authenticator.Type.TOTP:
             is_right = _use_app_code(authenticator, code)
@@ -69,10 +69,10 @@ def use_code(user: User, code: str) -> Authenticator | None:
 
 @transaction.atomic(durable=True)
 def _use_app_code(authenticator: Authenticator, code: str) -> bool:
-    """Use up a code of the authenticator app, and return whether it was accepted.
+    """Use up a code from the authenticator app. Return whether it was accepted.
 
-    The code must be from the current half minute or a neighbouring one, and newer than the last accepted
-    code.
+    The code must belong to the current half minute or the one before or after it, and be newer than the last
+    accepted code.
     """
     locked = Authenticator.objects.select_for_update(no_key=True).get(pk=authenticator.pk)
     app = pyotp.TOTP(crypto.decrypt(locked.data["secret"]))

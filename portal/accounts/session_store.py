@@ -1,4 +1,4 @@
-"""The store of people's sessions: the cookie holds a session's secret, and the database only its keyed digest.
+"""The session store. The cookie has the session's secret, and the database has only the secret's keyed digest.
 
 A copy of the database therefore cannot be used to log in. In the tables of Django and allauth, `session_key`
 is the digest. Rule portal.session_digests.
@@ -16,18 +16,18 @@ from django.http import HttpRequest, HttpResponse
 from config.lib import crypto
 
 PURPOSE = "session"
-DIGEST_LETTERS = 40  # 160 bits; the columns of Django and allauth hold 40 characters
+DIGEST_LETTERS = 40  # 160 bits; the columns in Django and allauth have room for 40 characters
 
 
 def digest(secret: str) -> str:
-    """Return the session key to store for a cookie's secret."""
+    """Return the session key that the database stores for a cookie's secret."""
     return crypto.keyed_digest(PURPOSE, secret)[:DIGEST_LETTERS]
 
 
 def _stored_key(secret: str) -> str:
-    """Return the session key under which the session of a cookie's secret is stored.
+    """Return the session key under which the database has the session for a cookie's secret.
 
-    While LOOKUP_KEY is being replaced, it can also be the digest under the previous LOOKUP_KEY.
+    While LOOKUP_KEY is being replaced, this can also be the digest under the previous LOOKUP_KEY.
     """
     keys = [digest[:DIGEST_LETTERS] for digest in crypto.keyed_digests(PURPOSE, secret)]
     if len(keys) == 1:
@@ -37,9 +37,9 @@ def _stored_key(secret: str) -> str:
 
 
 class SessionStore(db.SessionStore):
-    """Django's sessions in the database; `session_key` is the digest of a secret.
+    """Django's sessions in the database, where `session_key` is the digest of a secret.
 
-    `secret` is not stored. It is set while a request uses the session.
+    `secret` is not stored. It is available only while a request uses the session.
     """
 
     secret = ""
@@ -58,14 +58,14 @@ class SessionStore(db.SessionStore):
             self._session_key = digest(self.secret)
             try:
                 self.save(must_create=True)
-            except CreateError:  # another session has this digest
+            except CreateError:  # another session already has this digest
                 continue
             self.modified = True
             return
 
 
 class SessionMiddleware(DjangoSessionMiddleware):
-    """Reads the session by the digest of the cookie's secret, and puts the secret into the cookie."""
+    """Reads the session by the digest of the cookie's secret, and writes the secret into the cookie."""
 
     def process_request(self, request: HttpRequest) -> None:
         request.session = SessionStore.of_secret(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
@@ -73,7 +73,7 @@ class SessionMiddleware(DjangoSessionMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Replace the session key in Django's cookie with the secret.
 
-        An empty cookie, which ends the session in the browser, stays empty.
+        An empty cookie ends the session in the browser, so it stays empty.
         """
         answer = super().process_response(request, response)
         cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)

@@ -1,4 +1,4 @@
-"""A person's sessions: their lifetime, their list, and how they are ended (rule portal.sessions)."""
+"""A person's sessions: how long they last, how they are listed and how they end (rule portal.sessions)."""
 
 import time
 from collections.abc import Callable
@@ -44,8 +44,8 @@ SYSTEMS = (
 )
 
 
-# The header of requests by which a page refreshes automatically. Without JavaScript, the query of these
-# requests has the parameter AUTOMATIC instead.
+# The header of requests with which a page refreshes automatically. Without JavaScript, such a request has the
+# query parameter AUTOMATIC instead.
 AUTOMATIC_HEADER = "X-Live"
 AUTOMATIC_PREFIXES = ("/admin/", "/portal/")
 
@@ -53,8 +53,9 @@ AUTOMATIC_PREFIXES = ("/admin/", "/portal/")
 class SessionMiddleware:
     """Ends a session after SESSION_LONGEST, and extends its idle timeout each time that a person uses it.
 
-    The idle timeout is the row's expire_date (SESSION_COOKIE_AGE). Only this column is updated, at most once
-    a minute. Saving the whole session with each request would undo what another request has just saved.
+    The idle timeout is the row's expire_date (SESSION_COOKIE_AGE). The middleware updates only this column,
+    at most once a minute. If it saved the whole session with each request, it would undo what another request
+    has just saved.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -83,7 +84,7 @@ class ListedSession(NamedTuple):
 
 
 def sessions_of(request: HttpRequest, user: User) -> list[ListedSession]:
-    """Return the person's sessions: the session of this request first, then the most recently used."""
+    """Return the person's sessions. The session of this request is first, and the most recently used ones follow."""
     UserSession.objects.create_from_request(request)
     live_keys = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     sessions = [
@@ -102,7 +103,7 @@ def sessions_of(request: HttpRequest, user: User) -> list[ListedSession]:
 def end_other_sessions(request: HttpRequest, user: User, session_id: str = "") -> int:
     """End the person's session with this id, or all sessions of the person if `session_id` is empty.
 
-    The session of the request is never ended. Return the number of ended sessions.
+    The session of the request is never ended. Return how many sessions were ended.
     """
     rows = UserSession.objects.filter(user=user).exclude(session_key=_session_key(request))
     ended = [row for row in rows if session_id in ("", str(row.pk))]
@@ -112,14 +113,14 @@ def end_other_sessions(request: HttpRequest, user: User, session_id: str = "") -
 
 
 def end_all(user: User) -> None:
-    """End all sessions of a person whose account was disabled."""
+    """End all sessions of a person whose account has been disabled."""
     for row in UserSession.objects.filter(user=user):
         row.end()
 
 
 @receiver(authentication_step_completed)
 def renew_session_key(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
-    """Give the session a new key after a repeated proof of identity, as Django does after a login."""
+    """Give the session a new key after the person proves their identity again, as Django does after a login."""
     if reauthenticated:
         previous_key = _session_key(request)
         request.session.cycle_key()
@@ -127,7 +128,7 @@ def renew_session_key(request: HttpRequest, reauthenticated: bool = False, **_: 
 
 
 def browser_in_words(user_agent: str) -> str:
-    """Return the browser and system of a User-Agent in words, such as "Firefox on Linux"."""
+    """Return the browser and system in a User-Agent as words, such as "Firefox on Linux"."""
     name = next((words for mark, words in BROWSERS if f"{mark}/" in user_agent), "")
     system = next((words for mark, words in SYSTEMS if mark in user_agent), "")
     return " on ".join(filter(None, (name or "A browser", system)))
@@ -140,14 +141,14 @@ def delete_ended() -> None:
 
 
 def _move_session_row(request: HttpRequest) -> None:
-    """Update the key in the session's UserSession row: Django changes it after SECRET_KEY was replaced."""
+    """Update the key in the session's UserSession row. Django changes it after SECRET_KEY was replaced."""
     previous_key = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
     if previous_key != _session_key(request):
         UserSession.objects.filter(session_key=previous_key).update(session_key=_session_key(request))
 
 
 def _is_automatic(request: HttpRequest) -> bool:
-    """Return whether the browser sent the request automatically: a page's refresh, or a CSP report."""
+    """Return whether the browser sent the request automatically, as a page refresh or a CSP report."""
     is_read = request.method == "GET" and request.path.startswith(AUTOMATIC_PREFIXES)
     return request.path == reverse("csp_reports") or (
         is_read and (AUTOMATIC_HEADER in request.headers or AUTOMATIC in request.GET)

@@ -1,4 +1,4 @@
-"""Unused accounts: the person is warned, and after 90 days without a login the account is disabled.
+"""Unused accounts. The service warns the person, and disables the account after 90 days without a login.
 
 The person can enable it again. Rule portal.unused_accounts.
 """
@@ -19,12 +19,12 @@ from portal.accounts import sessions
 from portal.models import User
 
 LOGIN_SESSION_KEY = "account_login"  # session key under which allauth stores an unfinished login
-LIMIT = timedelta(days=90)  # since the last login, or since the person joined if there was no login
+LIMIT = timedelta(days=90)  # since the last login or, without a login, since the person joined
 NOTICE = timedelta(days=14)  # from the warning until the account is disabled
-MAX_PER_RUN = 500  # the maximum number of people to warn, and of accounts to disable, in one run of the task
+MAX_PER_RUN = 500  # the maximum number of warnings, and of disabled accounts, in one run of the task
 DISABLED = f"This account is disabled because it was not used for {LIMIT.days} days. To use it again, "
-# The proofs that a disabled account needs, by allauth's name. Each has the message that asks for the proof, and
-# the page where the person gives it.
+# The proofs that a disabled account needs, by allauth's name. Each entry has the message that asks for the
+# proof, and the page on which the person gives it.
 PROOFS = {
     "code": (f"{DISABLED}ask for a code by e-mail here.", "account_request_login_code"),
     "password": (f"{DISABLED}log in with your password now, or reset it.", "account_login"),
@@ -32,7 +32,7 @@ PROOFS = {
 
 
 def warn_and_disable() -> None:
-    """Warn people whose account has been unused for 76 days, and disable accounts 14 days after a warning."""
+    """Warn people who have not used their account for 76 days. Disable accounts 14 days after the warning."""
     now = clock.now()
     for user in _unused_since(now - LIMIT + NOTICE).filter(disuse_warned_at=None)[:MAX_PER_RUN]:
         _warn_person(user, now)
@@ -43,7 +43,7 @@ def warn_and_disable() -> None:
 def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
     """Return a redirect to the proof that a disabled account still lacks, or None if the login can continue.
 
-    A disabled account needs both a code by e-mail and the password, in either order and in the same browser.
+    A disabled account needs a code by e-mail and the password, in either order, but in the same browser.
     """
     if user.disabled_for_disuse_at is None:
         return None
@@ -57,9 +57,9 @@ def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
 
 
 def record_use(request: HttpRequest, user: User) -> None:
-    """Enable the account if it was disabled, and withdraw a warning.
+    """Enable the account if it was disabled, and withdraw the warning.
 
-    Call this after a login and after a password reset.
+    Call this function after a login and after a password reset.
     """
     rows = User.objects.filter(pk=user.pk)
     with transaction.atomic(durable=True):
@@ -70,7 +70,7 @@ def record_use(request: HttpRequest, user: User) -> None:
 
 
 def _unused_since(before: datetime) -> QuerySet[User]:
-    """Return the enabled accounts without a login since `before`, including operators' accounts."""
+    """Return the enabled accounts without a login since `before`. They include operators' accounts."""
     unused = Q(last_login__lt=before) | Q(last_login=None, date_joined__lt=before)
     return User.objects.filter(unused, is_active=True, disabled_for_disuse_at=None).order_by("pk")
 
@@ -82,7 +82,7 @@ def _accounts_due(now: datetime) -> QuerySet[User]:
 @transaction.atomic(durable=True)
 def _warn_person(user: User, now: datetime) -> None:
     rows = _unused_since(now - LIMIT + NOTICE).filter(pk=user.pk, disuse_warned_at=None)
-    # No row is updated if the person has logged in since the list was read.
+    # No row is updated if the person has logged in after the list was read.
     if rows.update(disuse_warned_at=now):
         ends_at = max((user.last_login or user.date_joined) + LIMIT, now + NOTICE)
         get_adapter().send_mail("account/email/account_unused", user.email, {"ends_at": ends_at})
