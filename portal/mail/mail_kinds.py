@@ -1,9 +1,9 @@
-"""The kinds of e-mail in words, for operators: mails to a merchant's people, and mails about a login.
+"""The kinds of e-mail in words, for operators. There are mails to a merchant's people, and mails about a login.
 
-The kind of a mail about a login is the path of its template, or a name in portal/operator_changes.py.
+For a mail about a login, the kind is the path of its template, or a name in portal/operator_changes.py.
 """
 
-# What each kind of mail is about. The first ones are those of `outbox.SUBJECTS`.
+# What each kind of mail is about. The first entries are the kinds in `outbox.SUBJECTS`.
 WORDS: dict[str, str] = {
     "sensitive_change": "Sensitive change",
     "keys_of_person": "Keys that a former member still knows",
@@ -35,5 +35,5 @@ WORDS: dict[str, str] = {
 
 
 def kind_in_words(kind: str) -> str:
-    """Return what a kind of mail is about. A kind without words is shown by its name."""
+    """Return what a kind of mail is about. If a kind has no words, return its name."""
     return WORDS.get(kind) or kind.rpartition("/")[2].replace("_", " ").capitalize()

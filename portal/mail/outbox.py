@@ -1,4 +1,4 @@
-"""The outbox of mails: a pump sends its rows, so that no response waits for a mail server.
+"""The outbox for mails. A pump sends its rows, so that no response waits for a mail server.
 
 Rule mail.outbox.
 """
@@ -32,16 +32,16 @@ from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Rol
 from portal.orders.entries import card_of
 
 log = structlog.get_logger("portal.mail.outbox")
-LEASE = timedelta(minutes=2)  # longer than we wait for any mail server
-MAX_TRIES = 10  # the last try is four hours after the first
+LEASE = timedelta(minutes=2)  # longer than the wait for any mail server
+MAX_TRIES = 10  # the last attempt is four hours after the first
 MAX_PER_RUN = 50
-PERMANENT = 500  # SMTP codes from this one on are permanent errors
+PERMANENT = 500  # SMTP codes from here on mean a permanent error
 SEND_EMAILS = "portal.tasks.send_emails"
 OUTCOMES = Counter(
     "checkout_mails", "Attempts to send a mail: sent, failed, or dropped after the last one", ["outcome"]
 )
 for _outcome in ("sent", "failed", "dropped"):
-    OUTCOMES.labels(_outcome)  # so that it begins at 0: an alert does not see the first value of a counter
+    OUTCOMES.labels(_outcome)  # the counter begins at 0, because an alert cannot see a counter's first value
 SERVER = Bulkhead(4, name="mail")  # maximum threads per process that a hanging mail server can block
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
@@ -57,12 +57,12 @@ SUBJECTS = {
     "dispute_opened": "{merchant}: a {payer} disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
-# The kinds of mail that a merchant gets at most once a day. The mail gives the number of these rows.
+# The kinds of mail that a merchant gets at most once a day. The mail says how many of these rows there are.
 DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {
     "deliveries_parked": merchant_tasks.parked_deliveries,
     "holds_lost": merchant_tasks.lost_holds,
 }
-# For each daily kind, the subject's words about one row and about several.
+# For each daily kind, the words in the subject for one row and for several rows.
 DAILY_NEWS = {
     "deliveries_parked": ("a delivery is parked", "deliveries are parked"),
     "holds_lost": ("a hold lapsed before a capture", "holds lapsed before a capture"),
@@ -76,11 +76,11 @@ APPEARED_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
 
 
 class NoLongerNeeded(Exception):
-    """The mail is not needed any more, because the situation that it reports is over."""
+    """Raised if the situation that the mail reports is over, so that the mail is no longer needed."""
 
 
 def queue_once(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
-    """Queue a mail, unless the merchant already has one of this kind and key. Return whether it is new."""
+    """Queue a mail, unless the merchant already has one with this kind and key. Return whether it is new."""
     _, is_new = OutboundEmail.objects.get_or_create(
         merchant=merchant, kind=kind, key=key, defaults={"facts": facts, "next_try_at": clock.now()}
     )
@@ -94,7 +94,7 @@ def _ending_changes() -> QuerySet[Change]:
 
 
 def rows_without_mail(merchant: Merchant, kind: str) -> QuerySet[Any]:
-    """Return the merchant's rows of this daily kind that appeared after the last mail of the kind."""
+    """Return the merchant's rows for this daily kind that appeared after the last mail of this kind."""
     waiting = DAILY[kind](merchant)
     last_sent_at = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))[
         "at"
@@ -103,7 +103,7 @@ def rows_without_mail(merchant: Merchant, kind: str) -> QuerySet[Any]:
 
 
 def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
-    """Queue an e-mail whose text is complete. After `seconds`, if given, the e-mail is no longer sent."""
+    """Queue an e-mail whose text is complete. If `seconds` is given, the e-mail is not sent later than that."""
     now = clock.now()
     OutboundEmail.objects.create(
         kind=kind,
@@ -116,14 +116,14 @@ def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None
 
 
 def send_due() -> int:
-    """Send the mails that are due. Return the number of sent mails.
+    """Send the mails that are due. Return how many were sent.
 
     Failed mails are retried at growing intervals.
     """
     sent = 0
     with SERVER.slot() as slot:
         for _ in range(MAX_PER_RUN if slot.is_taken() else 0):
-            email = _WAITING.take_oldest(_lease_fields)  # skips mails that another sender has locked
+            email = _WAITING.take_oldest(_lease_fields)  # it skips mails that another sender has locked
             if email is None:
                 break
             sent += _send_mail(email)
@@ -134,21 +134,21 @@ _WAITING = Queue(lambda: OutboundEmail.objects.select_related("merchant"), "next
 
 
 def _lease_fields(email: OutboundEmail, now: datetime) -> dict[str, Any]:
-    """Return the new field values that lease a mail, so that no other process sends it at the same time."""
+    """Return the new values for the fields that lease a mail, so that no other process sends it at the same time."""
     return {"tries": email.tries + 1, "next_try_at": now + LEASE}
 
 
 def _send_mail(email: OutboundEmail) -> bool:
-    now = clock.now()  # rows that appear after this time are counted by the next mail
+    now = clock.now()  # the next mail counts the rows that appear after this time
     message = None
     try:
         message = _build_message(email)
         if message is not None:
             message.send()
     except NoLongerNeeded:
-        email.delete()  # so that a later e-mail can have the same key
+        email.delete()  # a later e-mail can then have the same key
         return False
-    # The mail server or the facts can raise any exception. The other mails must still be sent.
+    # The mail server or the facts can raise any exception. The other mails must be sent despite it.
     except Exception as error:
         ids = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
         log.error("mail not sent", **ids, kind=email.kind, error=type(error).__name__)
@@ -162,7 +162,7 @@ def _send_mail(email: OutboundEmail) -> bool:
 
 
 def _record_failure(email: OutboundEmail, error: Exception) -> None:
-    """Set the time of the next attempt, or drop the mail after the last one."""
+    """Set the time of the next attempt. After the last attempt, drop the mail."""
     if email.tries < MAX_TRIES and not _is_refused_for_good(error):
         OUTCOMES.labels("failed").inc()
         email.next_try_at = clock.now() + timedelta(seconds=15 * 2**email.tries)
@@ -182,7 +182,7 @@ def _is_refused_for_good(error: Exception) -> bool:
 
 def _end_mail(email: OutboundEmail) -> None:
     email.next_try_at = email.text = None
-    email.facts.pop("link", None)  # a link or code is stored no longer than needed
+    email.facts.pop("link", None)  # links and codes are deleted as soon as they are not needed
     email.save(update_fields=["next_try_at", "sent_at", "dropped_at", "text", "facts"])
 
 
@@ -241,7 +241,7 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
 
 
 def _change_facts(entry: AuditEntry, text: str) -> dict[str, Any]:
-    """Return the facts of a mail about a sensitive change.
+    """Return the facts in a mail about a sensitive change.
 
     If the text already names the changed settings or the new member's role, `facts` is "".
     """
@@ -257,9 +257,9 @@ def _change_facts(entry: AuditEntry, text: str) -> dict[str, Any]:
 
 
 def _dispute_facts(dispute: Dispute, kind: str) -> dict[str, Any]:
-    """Return the facts of a mail about a dispute.
+    """Return the facts in a mail about a dispute.
 
-    Raises NoLongerNeeded if the dispute's status no longer fits the kind of the mail.
+    Raises NoLongerNeeded if the dispute's status no longer fits the kind of mail.
     """
     if (kind == "dispute_opened") != (dispute.status == Dispute.Status.OPEN):
         raise NoLongerNeeded

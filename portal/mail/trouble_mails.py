@@ -1,4 +1,4 @@
-"""Mails to owners about problems with endpoints, deliveries, refunds, holds and disputes, and about stops.
+"""Mails to owners about stops, and about problems with endpoints, deliveries, refunds, holds and disputes.
 
 Rule portal.mails.
 """
@@ -21,7 +21,8 @@ from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint, EventType
 
 FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail
-# The number of merchants that get a mail about a stop in one run. The next run, a minute later, continues.
+# The maximum number of merchants that get a mail about a stop in one run. The next run, a minute later,
+# continues.
 STOPS_PER_RUN = 500
 LOOK_BACK = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
 
@@ -102,11 +103,11 @@ def _queue_lost_holds(now: datetime) -> None:
 
 
 def _queue_daily_mails(now: datetime, kind: str, recent_merchants: QuerySet[Any]) -> None:
-    """Queue a mail of a daily kind to each merchant that has new rows since its last such mail.
+    """Queue a mail of a daily kind to each merchant that has new rows since its last mail of this kind.
 
-    A merchant gets at most one mail of the kind a day. `recent_merchants` have rows of the last hour.
-    Merchants that got such a mail in the last seven days are also checked, because rows that appeared later
-    on the same day are still unreported.
+    A merchant gets at most one mail of this kind per day. `recent_merchants` are the merchants that have rows
+    from the last hour. The function also checks merchants that got such a mail in the last seven days,
+    because rows that appeared later on the same day are still unreported.
     """
     mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - merchant_tasks.LOOK_BACK))
     today = f"{now:%Y-%m-%d}"
@@ -119,7 +120,7 @@ def _queue_daily_mails(now: datetime, kind: str, recent_merchants: QuerySet[Any]
 
 
 def _queue_dispute_mails(now: datetime) -> None:
-    """Queue a mail when a dispute is opened, opened again after an appeal, or decided. Rule dispute.told."""
+    """Queue a mail about each dispute that is opened, opened again after an appeal, or decided. Rule dispute.told."""
     rows = Dispute.objects.select_related("payment__merchant")
     for dispute in rows.filter(created_at__gte=now - LOOK_BACK, closed_at=None):
         outbox.queue_once(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
@@ -136,9 +137,9 @@ def _queue_dispute_mails(now: datetime) -> None:
 
 
 def _queue_stops(now: datetime) -> None:
-    """Queue a mail to each merchant that an operator has suspended, or has resumed after such a mail."""
+    """Queue a mail about each suspension by an operator, and about its end if the suspension was mailed."""
     changed = Switch.objects.filter(changed_at__gte=now - LOOK_BACK).select_related("merchant")
-    # Stops come first. Otherwise, the end of one stop would make another stop that continues look like news.
+    # Stops come first. Otherwise, if one stop ended while another continues, the end would look like news.
     for switch in changed.order_by("-is_stopped", "changed_at"):
         kind, since = "suspended" if switch.is_stopped else "resumed", clock.iso(switch.changed_at)
         for merchant in _merchants_to_inform(switch):
@@ -148,8 +149,8 @@ def _queue_stops(now: datetime) -> None:
 def _merchants_to_inform(switch: Switch) -> Iterable[Merchant]:
     """Return the merchants that get a mail about a stop or its end, at most STOPS_PER_RUN of them.
 
-    A stop of all merchants is no news for a merchant whose latest mail says that its payments are stopped.
-    The end of a stop is news only for such a merchant, unless its own stop continues.
+    If the latest mail to a merchant says that its payments are stopped, a stop of all merchants is not news
+    for it. The end of a stop is news only for such a merchant, unless its own stop continues.
     """
     if switch.merchant and switch.is_stopped:
         return [switch.merchant]

@@ -1,4 +1,4 @@
-"""The models of people: accounts, roles, invitations, previous passwords, login attempts."""
+"""The models for people: accounts, roles, invitations, previous passwords, login attempts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from payments.models import Merchant
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **facts: Any) -> User:
-        """Create a person. A person without a password can only set one by a password reset."""
+        """Create a person. Without a password, the person can set one only through a password reset."""
         user = self.new_user(email, password, **facts)
         user.save(using=self._db)
         return user
@@ -25,7 +25,8 @@ class UserManager(BaseUserManager["User"]):
     def new_user(self, email: str, password: str | None = None, **facts: Any) -> User:
         """Return a person who is not saved yet.
 
-        The hash of the password waits for a slot, so call this outside a transaction.
+        The password is hashed when a slot is free. Call this function outside a transaction because of the
+        wait.
         """
         user = self.model(email=email.strip().lower(), **facts)
         user.set_password(password)
@@ -63,7 +64,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def clean(self) -> None:
-        """Put the e-mail into lower case, because logins look it up that way."""
+        """Change the e-mail to lower case, because logins look it up in lower case."""
         super().clean()
         self.email = self.email.lower()
 
@@ -81,7 +82,7 @@ class PreviousPassword(models.Model):
 
 
 class Role(models.TextChoices):
-    """A person's role at a merchant; portal.access says what it allows."""
+    """A person's role at a merchant. portal.access says what it allows."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -97,7 +98,7 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A person's membership of a merchant, with a role."""
+    """A person's role in a merchant's team."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="memberships")
@@ -115,7 +116,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An offer of a role, mailed as a link. Only the hash of the link's token is stored."""
+    """A role that a merchant offers by a mailed link. Only the hash of the link's token is stored."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="invitations")
@@ -161,7 +162,7 @@ class LoginAttempt(models.Model):
     address_digest = models.CharField(max_length=64)
     site_digest = quota.site_digest_field()
     created_at = models.DateTimeField()
-    # Set only on a new attempt: the digests that the limits compare, by the name of the field.
+    # Only a new attempt has this value: the digests that the limits compare, by the name of the field.
     digests_by_field: dict[str, list[str]]
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The models of keys, the audit log, notes, trials, mails, and figures by hour."""
+"""The models for keys, the audit log, notes, trials, mails, and figures by hour."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from portal.models.accounts import User
 
 
 class ApiClient(AbstractApplication):
-    """A merchant's key: a client id and a secret, or two secrets while it is being rotated."""
+    """A merchant's key: a client id with one secret, or with two secrets while the key is being rotated."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="api_clients")
@@ -57,7 +57,7 @@ class ApiClient(AbstractApplication):
 
 
 class AuditEntry(models.Model):
-    """An action that a person or an API key took for a merchant. Append-only."""
+    """An action that a person or an API key took for a merchant. Rows are only added."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -118,8 +118,8 @@ class CheckoutNote(models.Model):
 class Trial(models.Model):
     """A run of a checklist case through the merchant's own integration, in the sandbox (`portal.trials`).
 
-    `evidence` holds the observations in the words of the page. It remains after the deliveries and calls that
-    it names are deleted.
+    `evidence` contains the observations in the words of the page. It remains after the service deletes the
+    deliveries and calls that it names.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -156,9 +156,9 @@ class Trial(models.Model):
 
 
 class LastWrite(models.Model):
-    """The position of the database's log after the latest change by a merchant's people, or by operators.
+    """The position of the database's log after the latest change by a merchant's people or by operators.
 
-    It is read after the transaction of the change was committed.
+    The position is read after the transaction of the change has committed.
     """
 
     whose = models.UUIDField(primary_key=True, help_text="The id of the merchant. Zeros for the operators.")
@@ -169,7 +169,7 @@ class LastWrite(models.Model):
 
 
 class OutboundEmail(models.Model):
-    """A mail to a merchant's people, or to one person about their login. It is due, or was sent.
+    """A mail to a merchant's people, or to one person about their login. It is waiting or was sent.
 
     `key` makes it unique among the merchant's mails of its kind.
     """
@@ -210,9 +210,10 @@ class OutboundEmail(models.Model):
 
 
 class Canary(models.Model):
-    """A known word encrypted with the database's keys, and the environment that wrote the database.
+    """A known word that is encrypted with the database's keys, and the environment that wrote the database.
 
-    A process that cannot decrypt the word has the wrong keys. A process of another environment does not start.
+    A process that cannot decrypt the word has the wrong keys. A process in a different environment does not
+    start.
     """
 
     sealed = EncryptedTextField()
@@ -228,7 +229,7 @@ class Canary(models.Model):
 
 
 class PaymentHour(models.Model):
-    """A merchant's captures, cancels, lapses and refunds in one hour and currency, for the home page."""
+    """A merchant's captures, cancels, lapses and refunds in one hour and one currency, for the home page."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.CASCADE)

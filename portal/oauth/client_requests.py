@@ -1,7 +1,7 @@
-"""Requests with client credentials, which are sent as JSON, as a form, or in a Basic header.
+"""Requests with client credentials. They can be sent as JSON, as a form, or in a Basic header.
 
-This module reads them, limits failures, and writes the refusals of RFC 6749. Rules token.ways, token.errors,
-token.failures.
+This module reads them, limits failures, and writes error responses as in RFC 6749. Rules token.ways,
+token.errors, token.failures.
 """
 
 import base64
@@ -20,16 +20,16 @@ from config.lib.quota import SITE_FACTOR
 from config.lib.web import address
 
 Parameters = dict[str, str]
-LONGEST = 2048  # characters of a parameter
-LONGEST_BASIC = 8192  # characters of a Basic header's encoded id and secret
+LONGEST = 2048  # maximum characters of a parameter
+LONGEST_BASIC = 8192  # maximum characters of the encoded id and secret in a Basic header
 CLIENT = ("client_id", "client_secret")
 _BASIC = "Send Basic and the base64 of client_id:client_secret."
 
 
 class InvalidRequest(Exception):
-    """The request cannot be read, or asks for something unknown.
+    """Raised if the request cannot be read, or asks for something unknown.
 
-    The message says why, and `error` is RFC 6749's code.
+    The message says why. `error` is the error code in RFC 6749.
     """
 
     def __init__(self, words: str, error: str = "invalid_request") -> None:
@@ -67,7 +67,7 @@ class Endpoint(NamedTuple):
             return refusal("temporarily_unavailable", 503, "Try again in a second.", Retry_After="1")
 
     def _respond_within_limit(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
-        """Call `respond`, unless too many requests with this client id from this network have failed."""
+        """Call `respond`, unless too many requests with this client id have failed from this network."""
         client_id, networks = (
             parameters.get("client_id", ""),
             address.networks_of(address.caller_address(request)),
@@ -83,7 +83,7 @@ class Endpoint(NamedTuple):
 
 
 def missing_credentials(parameters: Parameters) -> HttpResponse:
-    """Return the refusal of a request without a client id, a client secret, or both."""
+    """Return the error response to a request without a client id, a client secret, or both."""
     missing = [name for name in CLIENT if name not in parameters]
     what = f"{missing[0]} is missing." if len(missing) == 1 else f"{' and '.join(missing)} are missing."
     words = (
@@ -93,7 +93,7 @@ def missing_credentials(parameters: Parameters) -> HttpResponse:
 
 
 def invalid_client() -> HttpResponse:
-    """Return the refusal for wrong credentials.
+    """Return the error response to wrong credentials.
 
     It is the same for an unknown client and for a wrong secret, so that it does not reveal whether a client
     exists.
@@ -107,9 +107,9 @@ def invalid_client() -> HttpResponse:
 
 
 def refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
-    """Return an error response as RFC 6749 defines it. `words` name the remedy for the developer.
+    """Return an error response in the format of RFC 6749. `words` name the remedy for the developer.
 
-    Characters that section 5.2 does not allow in the sentence are replaced.
+    Characters in `words` that section 5.2 does not allow are replaced.
     """
     header_fields = {name.replace("_", "-"): value for name, value in headers.items()}
     description = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
@@ -148,7 +148,7 @@ def _read_parameters(request: HttpRequest, names: Sequence[str]) -> Parameters:
 
 
 def _read_body(request: HttpRequest, names: Sequence[str]) -> dict[str, Any]:
-    """Return all parameters of the body. Raises InvalidRequest, which names the parameters `names`."""
+    """Return all parameters in the body. Raises InvalidRequest, whose message names the parameters `names`."""
     expected = f"{names[0]}, client_id and client_secret"
     try:
         if request.content_type == "application/json":
@@ -177,7 +177,7 @@ def _single_values(request: HttpRequest) -> dict[str, Any]:
 
 
 def _require_strings(parameters: dict[str, Any]) -> Parameters:
-    """Return the parameters without empty ones, which count as omitted (RFC 6749, 3.2)."""
+    """Check that all parameters are strings. Leave out empty ones, which count as omitted (RFC 6749, 3.2)."""
     for name, value in parameters.items():
         if not isinstance(value, str):
             raise InvalidRequest(f"{name} is not a string. Send it in quotes.")

@@ -1,4 +1,4 @@
-"""How django-oauth-toolkit reads our requests, checks our clients and writes tokens."""
+"""Parts for django-oauth-toolkit. They decide how it reads our requests, checks our clients and writes tokens."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class Core(OAuthLibCore):
         return list(request.oauth_parameters.items())
 
     def extract_headers(self, request: Any) -> dict[str, Any]:
-        """Return the headers without Authorization, because Basic credentials are parameters already."""
+        """Return the headers without Authorization, because the Basic credentials are already parameters."""
         headers: dict[str, Any] = super().extract_headers(request)
         headers.pop("Authorization", None)
         headers.pop("HTTP_AUTHORIZATION", None)
@@ -45,9 +45,9 @@ class ClientScopes(BaseScopes):
 
 
 class Validator(OAuth2Validator):
-    """Accepts a client's current secret, and the previous one during a rotation.
+    """Accepts a client's current secret, and during a rotation also the previous one.
 
-    The check takes the same time if the client is unknown.
+    The check takes the same time for an unknown client.
     """
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
@@ -60,5 +60,5 @@ class Validator(OAuth2Validator):
         return matches and bool(previous)
 
     def save_bearer_token(self, token: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Write the token without the library's transaction. The token is one row, which one statement writes."""
+        """Write the token without the library's transaction. One statement is enough, because a token is one row."""
         return self._save_bearer_token(token, request, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""The authorization server's metadata, from which OAuth clients configure themselves (RFC 8414)."""
+"""The authorization server's metadata, with which OAuth clients configure themselves (RFC 8414)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The revocation endpoint: a client ends a token that was issued to it (RFC 7009)."""
+"""The revocation endpoint, at which a client ends its own token (RFC 7009)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -22,9 +22,9 @@ def _check_token_is_present(parameters: Parameters) -> None:
 
 
 def _delete_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
-    """Delete the token if it belongs to the client. For any other token, return the same response."""
+    """Delete the token if it belongs to the client. For any other token, the response is the same."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
-    _, _, _, status = OAuthLibMixin().create_revocation_response(request)  # bypasses the library's view
+    _, _, _, status = OAuthLibMixin().create_revocation_response(request)  # without the library's view
     if status == 401:
         return client_requests.invalid_client()
     response = HttpResponse(status=status)

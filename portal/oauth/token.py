@@ -20,7 +20,7 @@ def issue_token(request: HttpRequest) -> HttpResponse:
 
 
 def _check_grant(parameters: Parameters) -> None:
-    """Raise InvalidRequest for any grant except client_credentials."""
+    """Raise InvalidRequest for any grant type except client_credentials."""
     if "grant_type" not in parameters:
         raise InvalidRequest("grant_type is missing. Send client_credentials.")
     if parameters["grant_type"] != "client_credentials":
@@ -29,9 +29,9 @@ def _check_grant(parameters: Parameters) -> None:
 
 
 def _respond_with_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
-    """Return the response with a new token, or the refusal in our words."""
+    """Return the response with a new token, or an error response in our words."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
-    _, headers, body, status = OAuthLibMixin().create_token_response(request)  # bypasses the library's view
+    _, headers, body, status = OAuthLibMixin().create_token_response(request)  # without the library's view
     if status == 401:
         return client_requests.invalid_client()
     issued: dict[str, str] = orjson.loads(body)
