@@ -1,4 +1,4 @@
-"""Access to the portal: its members, the merchant for which a person acts, and the actions of each role.
+"""Access to the portal: its members, the merchant for which a person acts, and the actions that each role allows.
 
 Rule portal.roles.
 """
@@ -34,7 +34,7 @@ MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
 BUILDERS = MANAGERS | {Role.DEVELOPER}
 HELPERS = MANAGERS | {Role.SUPPORT}
 
-# The roles that may do each action. A view names the action that it requires.
+# For each action, the roles that may take it. A view names the action that it requires.
 ROLES_BY_ACTION: dict[str, frozenset[Role]] = {
     "view": ALL_ROLES,
     "export": ALL_ROLES - {Role.VIEWER},
@@ -42,9 +42,9 @@ ROLES_BY_ACTION: dict[str, frozenset[Role]] = {
     "cancel": HELPERS,
     "note": BUILDERS | HELPERS,
     "resend": BUILDERS | HELPERS,
-    "reveal": MANAGERS,  # show the personal data of a marketing.opted_in event
+    "reveal": MANAGERS,  # shows the personal data of a marketing.opted_in event
     "change_webhooks": BUILDERS,
-    "approve_endpoint": MANAGERS,  # let the endpoint receive personal data
+    "approve_endpoint": MANAGERS,  # lets the endpoint receive personal data
     "change_keys": BUILDERS,
     "change_team": MANAGERS,
     "change_settings": MANAGERS,
@@ -60,7 +60,7 @@ Guarded = Callable[..., HttpResponseBase]
 
 
 class NotAllowed(PermissionDenied):
-    """The person's role does not include the action."""
+    """Raised if the person's role does not allow the action."""
 
     def __init__(self, membership: Membership, action: str) -> None:
         super().__init__(action)
@@ -69,7 +69,7 @@ class NotAllowed(PermissionDenied):
 
 
 class OtherMerchant(PermissionDenied):
-    """The form or the page was opened for a merchant that is not the person's current merchant."""
+    """Raised if the form or the page was opened for a merchant other than the person's current merchant."""
 
     def __init__(self, membership: Membership) -> None:
         super().__init__(MERCHANT_FIELD)
@@ -77,14 +77,15 @@ class OtherMerchant(PermissionDenied):
 
 
 def may(membership: Membership, action: str) -> bool:
-    """Return whether the person's role includes the action."""
+    """Return whether the person's role allows the action."""
     return membership.role in ROLES_BY_ACTION[action]
 
 
 def recheck(membership: Membership, action: str) -> None:
-    """Read the person's role again and raise NotAllowed if it no longer includes the action.
+    """Read the person's role again, and raise NotAllowed if it no longer allows the action.
 
-    Call it in the transaction of the change, because the role can have changed since the view read it.
+    Call this function in the transaction of the change, because the role can have changed since the view read
+    it.
     """
     role = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
     if role is None or role not in ROLES_BY_ACTION[action]:
@@ -93,7 +94,7 @@ def recheck(membership: Membership, action: str) -> None:
 
 
 class _Guard(NamedTuple):
-    """The conditions of a view in addition to a login. The fields are the arguments of `requires`."""
+    """What a view requires in addition to a login. The fields are the arguments of `requires`."""
 
     action: str
     sensitive: bool
@@ -104,7 +105,7 @@ class _Guard(NamedTuple):
     def response(
         self, request: HttpRequest, membership: Membership, ids: dict[str, Any]
     ) -> HttpResponseBase | None:
-        """Return the response to send instead of the view's, or None if the view may run.
+        """Return the response that replaces the view's response, or None if the view may run.
 
         Raises NotAllowed, OtherMerchant, ReauthenticationRequired.
         """
@@ -130,7 +131,7 @@ def requires(
     reads_form: Callable[[HttpRequest], None] = lambda request: None,
     chooses_merchant: bool = False,
 ) -> Callable[[View[Params]], Guarded]:
-    """Restrict a view to signed-in people whose role includes the action, and pass it their membership.
+    """Restrict a view to signed-in people whose role allows the action. The view gets their membership.
 
     `sensitive`: a POST requires proof of identity from the last five minutes. If the proof is missing, the
     person is asked for it, and then the POST continues.
@@ -138,9 +139,10 @@ def requires(
     `form_of`: the URL name of the page with the form, for a view that only accepts POST. Other requests, such
     as a GET after a login, are redirected to that page.
 
-    `reads_form`: a function that is called with the request before any field of the form is read.
+    `reads_form`: a function that gets the request before any field of the form is read.
 
-    `chooses_merchant`: accept a form that was opened for another merchant, which is otherwise refused.
+    `chooses_merchant`: accept a form that was opened for a different merchant. Otherwise, such a form is
+    refused.
 
     Raises NotAllowed, OtherMerchant. Rules portal.roles, portal.stale_forms.
     """
@@ -165,8 +167,8 @@ def requires(
 def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool:
     """Return whether the page that sends the request was opened for a merchant other than the current one.
 
-    Our forms always name their merchant. A form that names no merchant counts as opened for another merchant
-    if the person belongs to several.
+    Our forms always name their merchant. If a form does not name a merchant and the person belongs to
+    several, the form counts as opened for a different merchant.
     """
     opened_for = request.headers.get(OPENED_FOR_HEADER, "")
     if request.method == "POST":
@@ -177,14 +179,14 @@ def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool
 
 
 def _refuse_other_merchant(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Make htmx reload the page, which then shows the current merchant. Raise OtherMerchant without htmx."""
+    """Make htmx reload the page, which then shows the current merchant. Without htmx, raise OtherMerchant."""
     if getattr(request, "htmx", None):
         return HttpResponseClientRefresh()
     raise OtherMerchant(membership)
 
 
 def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
-    """Return the person's current membership, and add its merchant and the checkout to the request's logs.
+    """Return the person's current membership. Add its merchant and the checkout to the request's log lines.
 
     Raises PermissionDenied for a person without a membership.
     """
@@ -197,7 +199,7 @@ def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
 
 
 def _require_login(view: Guarded) -> Guarded:
-    """Require a login. If the request is from htmx, the login replaces the whole page, not a part of it."""
+    """Require a login. If htmx sent the request, the login replaces the whole page, not only a part of it."""
     view_after_login: Guarded = login_required(view)
 
     @wraps(view)
@@ -211,9 +213,10 @@ def _require_login(view: Guarded) -> Guarded:
 
 
 def redirect_to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
-    """Redirect the browser from the page that sent the htmx request to the login.
+    """Redirect the browser to the login, from the page that sent the htmx request.
 
-    After the login, the person returns to that page, or to the path `otherwise` if it is not on this site.
+    After the login, the person returns to that page, or to the path `otherwise` if that page is not on this
+    site.
     """
     query = urlencode({"next": _page_around(htmx) or otherwise})
     return HttpResponseClientRedirect(f"{reverse('account_login')}?{query}")
@@ -230,7 +233,7 @@ def _page_around(htmx: HtmxDetails) -> str | None:
 
 
 def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
-    """Redirect to the page with this URL name. The ids are added to the URL if it has parameters for them."""
+    """Redirect to the page with this URL name. Its URL contains the ids for which it has parameters."""
     try:
         address = reverse(name, kwargs=ids)
     except NoReverseMatch:
@@ -239,7 +242,7 @@ def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
 
 
 def current_membership(request: HttpRequest) -> Membership | None:
-    """Return the person's membership at the merchant that they chose, or their oldest membership.
+    """Return the person's membership at the merchant that the person chose, or else the oldest membership.
 
     Return None for a person without a membership.
     """
@@ -271,7 +274,7 @@ def must_set_up_second_factor(membership: Membership) -> bool:
 def has_fresh_proof(request: HttpRequest) -> bool:
     """Return whether the person has proven their identity in the last five minutes.
 
-    For operators who have a second factor, only the second factor counts.
+    For operators who have a second factor, only the second factor counts as proof.
     """
     records: list[dict[str, Any]] = get_authentication_records(request, request.user)
     if must_prove_by_second_factor(request.user):
@@ -281,10 +284,10 @@ def has_fresh_proof(request: HttpRequest) -> bool:
 
 
 def must_prove_by_second_factor(person: Any) -> bool:
-    """Return whether the person is an operator with a second factor, so that a password is not enough."""
+    """Return whether a password is not enough proof, because the person is an operator with a second factor."""
     return bool(person.is_staff and is_mfa_enabled(person))
 
 
 def cause(membership: Membership) -> Cause:
-    """Return the cause of changes in this request: the person and the request's id."""
+    """Return the cause that this request's changes record: the person and the request's id."""
     return Cause(f"user:{membership.user_id}", request_id.current_id())

@@ -1,4 +1,4 @@
-"""The portal's models in the admin: people and their rights, keys, tokens, mails, logs.
+"""The portal's models in the admin: people and their rights, keys, tokens, mails, and logs.
 
 Rule operator.rights.
 """
@@ -44,7 +44,7 @@ RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
 
 
 def may_change_person(request: HttpRequest, person: User | None) -> bool:
-    """Return whether the operator may change this person: only superusers may change operators."""
+    """Return whether the operator may change this person. Only superusers may change operators."""
     is_operator = person is not None and (person.is_staff or person.is_superuser)
     return _may_do_everything(request) or not is_operator
 
@@ -54,7 +54,7 @@ def _may_do_everything(request: HttpRequest) -> bool:
 
 
 class PermissionsAdmin(OperatorAdmin):
-    """The base class of admins that give rights. The rights and groups are tick boxes."""
+    """The base class of admins that give rights. Rights and groups are shown as checkboxes."""
 
     titles: Mapping[str, str] = {
         "is_superuser": "can do everything",
@@ -79,7 +79,7 @@ class PermissionsAdmin(OperatorAdmin):
 
 @admin.register(Group)
 class GroupAdmin(PermissionsAdmin):
-    """Rights that operators share. Only superusers change them, because a group can give any right."""
+    """The rights that several operators share. Only superusers change them, because a group can give any right."""
 
     is_small = True
     list_display = ("name",)
@@ -127,7 +127,7 @@ class UserAdmin(PermissionsAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if _may_do_everything(request):
             return self.readonly_fields
-        # By changing a person's e-mail, an operator could take over the account.
+        # With a person's e-mail, an operator could take over the account.
         protected_fields = RIGHTS if obj is None else (*RIGHTS, "email")
         return (*self.readonly_fields, *protected_fields, "own_rights")
 
@@ -135,11 +135,11 @@ class UserAdmin(PermissionsAdmin):
         return super().has_change_permission(request, obj) and may_change_person(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let only superusers delete people, because that also deletes the people's roles."""
+        """Let only superusers delete people, because the people's roles are deleted too."""
         return super().has_delete_permission(request, obj) and _may_do_everything(request)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Save and record the change, and end the sessions of a person who may no longer log in."""
+        """Save and record the change. If the person may no longer log in, end the person's sessions."""
         super().save_model(request, obj, form, change)
         if not obj.is_active:
             sessions.end_all(obj)
@@ -156,7 +156,7 @@ class UserAdmin(PermissionsAdmin):
 
 @admin.register(PreviousPassword)
 class PreviousPasswordAdmin(ReadOnlyAdmin):
-    """Shows when people set their last passwords."""
+    """Shows when people set their previous passwords."""
 
     list_display = ("user", "created_at")
     search_fields = ("user",)
@@ -165,7 +165,7 @@ class PreviousPasswordAdmin(ReadOnlyAdmin):
 
 @admin.register(Membership)
 class MembershipAdmin(OperatorAdmin):
-    """The roles of people at merchants. Only superusers change them: a role gives access to money."""
+    """The roles of people at merchants. Only superusers change them, because a role gives access to money."""
 
     is_small = True
     list_display = ("__str__", "user", "merchant", "role", "created_at")
@@ -193,7 +193,7 @@ class MembershipAdmin(OperatorAdmin):
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
-    """Shows who was invited, but not the token, because anyone with the link can take the role."""
+    """Shows who was invited. The token is hidden, because anyone with the link can take the role."""
 
     is_small = True
     list_display = ("email", "merchant", "role", "invited_by", "created_at", "expires_at", "ended_at")
@@ -209,7 +209,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     merchants_order = ("-created_at", "-pk")
     titles: Mapping[str, str] = {"is_operators": "by an operator"}
     explanations: Mapping[str, str] = {"is_operators": ""}
-    hidden = ("action",)  # the heading says what was done
+    hidden = ("action",)  # the heading already names it
 
     def column(self, name: Any) -> Any:
         return self.details if name == "facts" else super().column(name)
@@ -221,7 +221,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
 @admin.register(CheckoutNote)
 class CheckoutNoteAdmin(ReadOnlyAdmin):
-    """Shows who wrote a note on which order. The text is private to the merchant's people."""
+    """Shows who wrote a note on which order. The note's text is private to the merchant's people."""
 
     unindexed = ("merchant", "user")
     list_display = ("id", "merchant", "user", "checkout_uuid", "created_at")
@@ -231,7 +231,7 @@ class CheckoutNoteAdmin(ReadOnlyAdmin):
 
 @admin.register(Trial)
 class TrialAdmin(ReadOnlyAdmin):
-    """Shows which cases of the checklist were run, and their outcomes."""
+    """Shows which cases of the checklist were run, and with which outcome."""
 
     unindexed = ("merchant", "user")
     list_display = ("case", "merchant", "has_passed", "created_at", "ended_at", "id")
@@ -260,7 +260,7 @@ class OutboundEmailAdmin(ReadOnlyAdmin):
     )
     search_fields = ("id",)
     secret = ("facts", "text")
-    hidden = ("kind",)  # the heading has its words
+    hidden = ("kind",)  # the heading already names it
     explanations: Mapping[str, str] = {"key": "The service sends one email for each kind and key."}
 
 
@@ -281,7 +281,7 @@ class DeliveryHourAdmin(ReadOnlyAdmin):
 
 @admin.register(LastWrite)
 class LastWriteAdmin(ReadOnlyAdmin):
-    """Shows the log position that a replica must have reached before it serves a merchant's people."""
+    """Shows the log position that a replica must have reached before a merchant's people read from it."""
 
     list_display = ("whose", "position")
     references = {"whose": "payments.merchant"}
@@ -316,7 +316,7 @@ class ApiClientAdmin(ReadOnlyAdmin):
     list_display = ("name", "client_id", "merchant", "last_used_at", "revoked_at")
     search_fields = ("client_id", "name", "merchant__name")
     secret = ("client_secret", "previous_secret")
-    # Fields of the OAuth library that have the same value for all keys.
+    # Fields of the OAuth library that have the same value for every key.
     hidden = (
         "client_type",
         "authorization_grant_type",
@@ -341,7 +341,7 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
     secret = ("data",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let operators delete the second factor of a person who has lost both phone and recovery codes."""
+        """Let operators delete the second factor of a person who has lost the phone and the recovery codes."""
         may = admin.ModelAdmin.has_delete_permission(self, request, obj)
         return may and may_change_person(request, obj.user if obj else None)
 

@@ -8,7 +8,7 @@ class PortalConfig(AppConfig):
 
 
 class AdminConfig(admin_apps.AdminConfig):
-    """Django's admin with our own site class."""
+    """Django's admin, with our own site class."""
 
     default = False
     default_site = "portal.accounts.operators.Site"

@@ -1,4 +1,4 @@
-"""The audit log: each action of a merchant's people and keys and of operators, with its time and its origin.
+"""The audit log: each action by a merchant's people and keys and by operators, with its time and its origin.
 
 Rule portal.audit.
 """
@@ -15,7 +15,7 @@ from portal import last_writes
 from portal.mail import outbox
 from portal.models import AuditEntry, Membership, User
 
-# The actions that are also mailed to the owners, and the text of each.
+# The actions that are also mailed to the owners, with the text for each.
 SENSITIVE = {
     "subscription_saved": "Changed the webhook endpoint",
     "endpoint_approved": "Approved the webhook endpoint for personal data",
@@ -40,7 +40,7 @@ SENSITIVE = {
     "logo_changed": "Changed the logo that customers see",
     "logo_removed": "Removed the logo that customers see",
 }
-# All actions, and the text of each.
+# All actions, with the text for each.
 ACTIONS: dict[str, str] = {
     **SENSITIVE,
     "refund": "Refunded a checkout",
@@ -70,8 +70,8 @@ ACTIONS: dict[str, str] = {
     "account_disabled": "Account disabled after 90 days without a login",
     "account_enabled": "Enabled their unused account again",
 }
-# The settings that identify the merchant to customers, or that decide where customers or money go. The mail
-# to the owners contains these texts. Rule portal.sensitive_settings.
+# The settings that identify the merchant to customers, or that decide where customers or money go. The mail to
+# the owners contains these texts. Rule portal.sensitive_settings.
 SENSITIVE_SETTINGS = {
     "name": "the name that customers see",
     "shop_url": "the shop’s address",
@@ -110,7 +110,7 @@ def _write_entry(
     request: HttpRequest | None, entry: AuditEntry, action: str, facts: dict[str, Any]
 ) -> AuditEntry:
     entry.action, entry.facts = action, facts
-    # A merchant does not see from where an operator acted.
+    # A merchant does not see the address from which an operator acted.
     if request is not None and not entry.is_operators:
         entry.address = address.caller_address(request) or None
     entry.request_id = request_id.current_id()
@@ -125,7 +125,7 @@ def _write_entry(
 
 
 def _owners_mail_text(action: str, facts: dict[str, Any]) -> str:
-    """Return the text of the owners' mail about an action, or "" if the action is not mailed."""
+    """Return the text of the mail to the owners about an action, or "" if the action is not mailed."""
     if action == "settings_changed":
         changed = [SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS]
         return f"Changed {', '.join(changed)}" if changed else ""
@@ -133,7 +133,7 @@ def _owners_mail_text(action: str, facts: dict[str, Any]) -> str:
 
 
 def record_person_change(request: HttpRequest | None, user: User, action: str, **facts: Any) -> None:
-    """Record an event of a person's account, such as a login, in the audit log of each of their merchants.
+    """Record an event in a person's account, such as a login, in the audit log of each of the person's merchants.
 
     `request` is None if a task made the change.
     """

@@ -1,4 +1,4 @@
-"""The facts of the audit log's entries, in the words of its page."""
+"""The facts in the audit log's entries, in the words that its page shows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ SETTINGS = {
 
 
 def facts_in_words(entry: AuditEntry) -> str:
-    """Return the facts of a log entry in words, or "" if the text of its action is enough."""
+    """Return the facts of a log entry in words, or "" if the text for the action is enough."""
     words = _WORDS.get(entry.action)
     return words(entry.facts) if words and entry.facts else ""
 

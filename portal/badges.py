@@ -1,4 +1,4 @@
-"""Badges: the state of a checkout, refund, dispute, delivery or attempt as colour, icon and words."""
+"""Badges. They show the state of a checkout, refund, dispute, delivery or attempt by colour, icon and words."""
 
 from datetime import datetime
 from typing import NamedTuple

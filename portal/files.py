@@ -1,4 +1,4 @@
-"""CSV downloads: streamed a thousand rows at a time, safe to open in a spreadsheet (rule portal.csv)."""
+"""CSV downloads, streamed a thousand rows at a time, and safe to open in a spreadsheet (rule portal.csv)."""
 
 import csv
 import re
@@ -20,7 +20,7 @@ DANGEROUS = tuple("=+-@|%\t\r\n＝＋－＠")
 
 
 class _Echo:
-    """A file whose `write` returns the line, so that csv.writer's `writerow` returns it too."""
+    """A file whose `write` returns the line. The `writerow` of csv.writer then returns it too."""
 
     def write(self, line: str) -> str:
         return line
@@ -43,10 +43,10 @@ def csv_response(
 ) -> StreamingHttpResponse:
     """Return a streamed CSV file with this name.
 
-    The rows are read while the file is sent. Each part is read on a replica, if the replica has the changes
-    that the merchant's people made before the request.
+    The rows are read while the file is sent. Each part is read from the replica if the replica has the
+    changes that the merchant's people made before the request.
     """
-    first_line = "\ufeff" + csv_lines([heading])  # with this mark, spreadsheets read the file as UTF-8
+    first_line = "\ufeff" + csv_lines([heading])  # the mark makes spreadsheets read the file as UTF-8
     parts = _yield_parts(source, since=last_writes.stored_position(membership.merchant_id))
     response = StreamingHttpResponse(chain([first_line], parts), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -63,7 +63,7 @@ def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
 def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
     """Yield the file in parts of BATCH rows.
 
-    Each query begins after the last row of the previous part. This avoids a long transaction and a growing
+    Each query continues after the last row of the previous part. This avoids a long transaction and a growing
     offset.
     """
     key, ordered = source.key, source.rows.order_by(f"-{source.key}", "-pk")
@@ -83,7 +83,7 @@ def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
 
 
 def escape_cell(value: Any) -> Any:
-    """Return the content of a cell. Text that a spreadsheet would run as a formula gets a quote before it."""
+    """Return the text of a cell. If a spreadsheet would run the text as a formula, put a quote before it."""
     if value is None:
         return ""
     if (

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 
 class Person(NamedTuple):
-    """A person on the bill that the page draws. `offset` is the start of their part of the bar, in per cent."""
+    """A person on the bill that the page draws. `offset` is where their part of the bar starts, in per cent."""
 
     name: str
     look: str
@@ -47,7 +47,7 @@ def show_front_page(request: HttpRequest) -> HttpResponse:
 
 
 def _contact_address() -> str:
-    """Return the address at which a shop asks for an account.
+    """Return the address to which a shop writes if it wants an account.
 
     Return "" if the address is an operator's login, because strangers must not learn it.
     """

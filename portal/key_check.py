@@ -1,4 +1,4 @@
-"""The canary, which checks that the database was written by this environment with the current keys."""
+"""The canary. It shows whether this environment wrote the database with the current keys."""
 
 from cryptography.fernet import InvalidToken
 from django.apps import apps
@@ -10,9 +10,9 @@ WORD = "canary"
 
 
 def database_mismatch() -> str:
-    """Return a sentence about the wrong key or environment and its remedy, or "" if both are right."""
+    """Return a sentence about the wrong key or environment, with its remedy, or "" if both are right."""
     try:
-        # The model cannot be imported at the top, because Celery imports this module before the models.
+        # The model is not imported at the top, because Celery imports this module before the models are loaded.
         canary = apps.get_model("portal", "Canary")._default_manager.first()
     except InvalidToken:
         return "FIELD_KEYS are not those that the database was written with."

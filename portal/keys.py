@@ -1,6 +1,6 @@
-"""Merchants' API keys: create, rotate, revoke.
+"""Merchants' API keys. People create, rotate and revoke them.
 
-The service generates each secret, shows it once and stores its hash.
+The service generates each secret, shows it once, and stores only its hash.
 """
 
 import secrets
@@ -22,13 +22,13 @@ from portal import access
 from portal.models import ApiClient, Membership, Role, User
 
 MAX_KEYS = 50  # live keys per merchant
-SECRET_PREFIX = "sk_"  # no access token begins with it
+SECRET_PREFIX = "sk_"  # access tokens never begin with it
 
 
 class ClientSecretHasher(BasePasswordHasher):
     """Hashes a client secret with a single SHA-256.
 
-    That is enough for 256 random bits. People's passwords are hashed with PBKDF2.
+    This is enough for 256 random bits. People's passwords are hashed with PBKDF2.
     """
 
     algorithm = "client_secret"
@@ -40,7 +40,7 @@ class ClientSecretHasher(BasePasswordHasher):
         return constant_time_compare(encoded, self.encode(password))
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Do nothing. Django calls this to make all checks equally slow, which they are: one hash each."""
+        """Do nothing. Django calls this so that all checks take equally long, which one hash each already does."""
 
 
 class NewClient(NamedTuple):
@@ -51,23 +51,23 @@ class NewClient(NamedTuple):
 
 
 class StillRotating(Exception):
-    """The key already has two live secrets. The old secret has to be stopped first."""
+    """Raised if the key already has two live secrets. The old secret must be stopped first."""
 
 
 class TooManyKeys(Exception):
-    """The merchant has the maximum number of live keys."""
+    """Raised if the merchant already has the maximum number of live keys."""
 
 
 class ScopeNotAllowed(Exception):
-    """The person's role may not give a key one of these scopes. `roles` are the roles that may give all."""
+    """Raised if the person's role may not give a key one of these scopes. `roles` are the roles that may."""
 
     def __init__(self, scopes: Collection[str]) -> None:
         super().__init__(*scopes)
         self.roles = [role for role in Role if _GRANTABLE[role].issuperset(scopes)]
 
 
-# The scopes that each role may give a key. A key must not give a person access that the person's role does
-# not have in the portal: refunds, and the personal data of customers.
+# The scopes that each role may give a key. Through a key, a person must not get access that the person's role
+# does not give in the portal: to refunds, and to the personal data of customers.
 _ALL = frozenset(settings.SCOPES)
 _GRANTABLE: dict[Role, frozenset[str]] = {
     Role.OWNER: _ALL,
@@ -84,7 +84,7 @@ def grantable_scopes(role: str) -> frozenset[str]:
 
 
 def create(actor: Membership, name: str, scopes: Collection[str]) -> NewClient:
-    """Create a key for the merchant, with the person `actor` as its holder.
+    """Create a key for the merchant. The person `actor` becomes its holder.
 
     Raises ScopeNotAllowed, TooManyKeys, access.NotAllowed. Rules token.grants, token.personal.
     """
@@ -99,9 +99,9 @@ def create(actor: Membership, name: str, scopes: Collection[str]) -> NewClient:
 def create_client(
     merchant: Merchant, name: str, scopes: Collection[str] = (), *, holder: User | None = None
 ) -> NewClient:
-    """Create a key with these scopes, or with all scopes except the personal ones if `scopes` is empty.
+    """Create a key with these scopes. If `scopes` is empty, it gets all scopes except the personal ones.
 
-    `holder` is the person who sees the secret. This function checks no role: `create` does.
+    `holder` is the person who sees the secret. This function does not check a role, because `create` does.
     """
     secret, granted_scopes = _generate_secret(), scopes or settings.SCOPES.keys() - settings.PERSONAL_SCOPES
     client = ApiClient.objects.create(
@@ -126,7 +126,7 @@ def newest_key(merchant: Merchant) -> ApiClient | None:
 
 
 def rotate(actor: Membership, client_uuid: UUID) -> NewClient:
-    """Give a key a new secret that the person `actor` holds. The old secret stays valid until it is stopped.
+    """Give a key a new secret, whose holder is the person `actor`. The old secret stays valid until it is stopped.
 
     Raises ApiClient.DoesNotExist, StillRotating, ScopeNotAllowed, access.NotAllowed. Rule token.grants.
     """
@@ -145,8 +145,8 @@ def rotate(actor: Membership, client_uuid: UUID) -> NewClient:
 def stop_previous(actor: Membership, client_uuid: UUID) -> ApiClient:
     """Stop a key's old secret, and delete all tokens of the key.
 
-    All tokens are deleted, because a token does not record for which of the two secrets it was issued. Raises
-    ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
+    All tokens are deleted, because a token does not record with which of the two secrets it was issued.
+    Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
     with transaction.atomic(savepoint=True):
         client = _lock_client(actor, client_uuid)
@@ -172,14 +172,14 @@ def revoke(actor: Membership, client_uuid: UUID) -> ApiClient:
 
 def keys_held_by(merchant: Merchant, person: User) -> list[ApiClient]:
     """Return the merchant's live keys for which the person holds a working secret, oldest first."""
-    is_holder = Q(holder=person) | Q(previous_holder=person)  # a stopped secret has no holder
+    is_holder = Q(holder=person) | Q(previous_holder=person)  # the holder of a stopped secret is not stored
     return list(ApiClient.objects.filter(is_holder, merchant=merchant, revoked_at=None).order_by("created"))
 
 
 def may_approve_endpoint(caller: Caller) -> bool:
     """Return whether an endpoint that this key sets may receive personal data without a separate approval.
 
-    This is true if each person who holds a live secret of the key is now an owner or an admin. Rule
+    This is true if everyone who holds a live secret of the key is now an owner or an admin. Rule
     endpoint.approved.
     """
     client = ApiClient.objects.get(pk=caller.client_uuid)
@@ -202,7 +202,7 @@ def _lock_client(actor: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def _check_scopes(actor: Membership, scopes: Collection[str]) -> None:
-    """Check that the person's current role may change keys and grant all these scopes.
+    """Check whether the person's current role may change keys and grant all these scopes.
 
     Raises access.NotAllowed, ScopeNotAllowed.
     """

@@ -1,8 +1,8 @@
-"""Log positions of people's latest changes: a replica serves people only once it has their changes.
+"""The log positions of people's latest changes. People read from a replica only if it has their own changes.
 
 Rule replica.own_writes. The service stores the position of the database's log after each audited change by a
 merchant's people or keys, and after each change by an operator. The position is stored under the merchant's
-id, or under one id for all operators. It is a position and not a time, because a time would not be exact.
+id, or under one id for all operators. The service does not store a time, because a time would not be exact.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ OPERATORS = UUID(int=0)
 
 
 def record_write(owner_uuid: UUID) -> None:
-    """Store the log position when the transaction is committed.
+    """Store the log position when the transaction commits.
 
     `owner_uuid` is the id of the merchant whose people or keys made the change, or OPERATORS.
     """
@@ -46,7 +46,7 @@ def read_after_writes(call: Callable[[], Result], owner_uuid: UUID) -> Result:
 def response_after_writes(
     view: "partial[HttpResponseBase]", request: HttpRequest, owner_uuid: UUID
 ) -> HttpResponseBase:
-    """Return a view's response. The view reads from the replica if it and the request's method allow that."""
+    """Return a view's response. The view reads from the replica if the view and the request's method allow it."""
     if replica.may_read(view.func, request.method):
         return read_after_writes(lambda: _render_now(view()), owner_uuid)
     return view()
@@ -57,7 +57,7 @@ def _render_now(response: HttpResponseBase) -> HttpResponseBase:
 
 
 def stored_position(owner_uuid: UUID) -> int:
-    """Return the stored log position, or 0 if there is no replica or if no change was stored."""
+    """Return the stored log position, or 0 if no change was stored or there is no replica."""
     if lag.ALIAS not in connections.settings:
         return 0
     row = queries.row(statements.READ_LAST_WRITE, [owner_uuid])

@@ -1,4 +1,4 @@
-"""Filtered, paginated lists: read the values of the filters, and show a page of rows."""
+"""Filtered lists in pages: this module reads the values of the filters, and shows a page of rows."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -81,7 +81,7 @@ def _list_page(request: HttpRequest, membership: Membership, listing: Listing) -
 
 
 def _is_of_today(moments: Iterable[datetime], membership: Membership) -> bool:
-    """Return whether all times are on the merchant's current day, so that dates need not be shown."""
+    """Return whether all times are on the merchant's current day. The list then shows no dates."""
     zone = ZoneInfo(membership.merchant.time_zone)
     today = timezone.localdate(timezone=zone)
     return all(timezone.localdate(moment, zone) == today for moment in moments)

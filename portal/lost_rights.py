@@ -1,4 +1,4 @@
-"""Mails to owners about the API keys that a person can still use after losing a right."""
+"""Mails to owners. They list the API keys that a person can still use after losing a right."""
 
 from uuid import uuid4
 
@@ -9,9 +9,9 @@ from portal.models import User
 
 
 def report_keys(merchant: Merchant, person: User, *, before: str, after: str) -> None:
-    """Mail the owners a list of the person's live keys if the role `after` lacks a right that `before` had.
+    """If the role `after` lacks a right that `before` had, mail the owners a list of the person's live keys.
 
-    `after` is "" for a person who leaves. Call this in the transaction of the change. Rule
+    `after` is "" for a person who leaves. Call this function in the transaction of the change. Rule
     portal.lost_rights.
     """
     if not _rights_of(before) - _rights_of(after):
@@ -24,7 +24,7 @@ def report_keys(merchant: Merchant, person: User, *, before: str, after: str) ->
 
 
 def _rights_of(role: str) -> set[str]:
-    """Return the rights of a role: the portal's actions, and the scopes that the role may give a key."""
+    """Return the rights of a role: the actions in the portal, and the scopes that the role may give a key."""
     if not role:
         return set()
     actions = {action for action, roles in access.ROLES_BY_ACTION.items() if role in roles}

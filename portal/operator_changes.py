@@ -1,4 +1,4 @@
-"""Operators' changes to a merchant and its people: recorded in the merchant's audit log, and reported by mail.
+"""Operators' changes to a merchant and its people. The merchant's audit log records them, and a mail reports them.
 
 Rule operator.recorded.
 """
@@ -26,7 +26,7 @@ def record_settings(request: HttpRequest, merchant: Merchant, fields: list[str])
 
 
 def record_stop(request: HttpRequest, merchant: Merchant, *, is_stopped: bool) -> None:
-    """Record that an operator stopped a merchant's payments, or let them work again.
+    """Record that an operator stopped a merchant's payments, or allowed them again.
 
     `trouble_mails` informs the owners.
     """
@@ -34,7 +34,7 @@ def record_stop(request: HttpRequest, merchant: Merchant, *, is_stopped: bool) -
 
 
 def invite_owner(request: HttpRequest, merchant: Merchant, email: str) -> str:
-    """Invite an owner of a merchant, and record it. Return why this is refused, or "" if it is done."""
+    """Invite an owner to a merchant, and record it. Return why this was refused, or "" if it was not."""
     try:
         with transaction.atomic(durable=True):
             team.invite_owner(merchant, email, operator=cast("User", request.user))
@@ -48,8 +48,8 @@ def invite_owner(request: HttpRequest, merchant: Merchant, email: str) -> str:
 def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:
     """Record that an operator gave a person a role. `before` is the previous role, or "" for a new person.
 
-    If the person had a role before, end the invitations that the new role may not send, and mail the owners
-    about the person's keys (`team.take_rights`).
+    If the person had a role before, end the person's invitations that the new role may not send, and mail the
+    owners about the person's keys (`team.take_rights`).
     """
     facts = {"email": membership.user.email, "role": membership.role}
     audit.record_operator_action(request, membership.merchant, "role_changed", **facts)
@@ -77,7 +77,7 @@ def record_email(request: HttpRequest, person: User, *, before: str) -> None:
 
 
 def record_activity(request: HttpRequest, person: User) -> None:
-    """Record that an operator closed a person's account, or opened it again."""
+    """Record that an operator closed a person's account, or reopened it."""
     if person.is_active:
         _record_of_person(request, person, "account_opened", email=person.email)
         return

@@ -1,4 +1,4 @@
-"""The frame of every portal page: merchant, menu, messages, and secrets that are shown once."""
+"""The frame of every portal page: the merchant, the menu, messages, and secrets that are shown once."""
 
 from typing import Any, NamedTuple
 
@@ -61,10 +61,10 @@ def show_page(
 
 
 def menu_entry_of(path: str) -> str:
-    """Return the URL name of the menu entry to which a path belongs, or "" if it belongs to none.
+    """Return the URL name of the menu entry to which a path belongs, or "" if it belongs to no entry.
 
-    A path belongs to the entry whose page has this path or a path above it. The home page does not count as
-    above other pages.
+    A path belongs to an entry if the entry's page has this path or a path above it. The home page is an
+    exception: only its own path belongs to it.
     """
     entry_by_path = {reverse(name): name for group in MENU for name, _, _ in group}
     home = reverse("portal_home")
@@ -77,7 +77,7 @@ def menu_entry_of(path: str) -> str:
 
 
 def first_errors(form: Form) -> dict[str, str]:
-    """Return the first error of each invalid field, by the field's name."""
+    """Return the first error of each invalid field, by field name."""
     return {name: str(field_errors[0]) for name, field_errors in form.errors.items()}
 
 
@@ -88,7 +88,7 @@ def is_part_requested(request: HttpRequest, part: str) -> bool:
 
 
 class Question(NamedTuple):
-    """A question before an important action: page heading, question, consequences and button label."""
+    """A question before an important action: the page heading, the question, the consequences and the button label."""
 
     heading: str
     title: str
@@ -109,12 +109,12 @@ def ask_question(
 
 
 def store_secret(request: HttpRequest, membership: Membership, name: str, secret: str) -> None:
-    """Store a secret of the merchant in the session, so that the page `name` can show it once."""
+    """Store one of the merchant's secrets in the session, so that the page `name` can show it once."""
     request.session[_secret_session_key(membership, name)] = crypto.encrypt(secret)
 
 
 def take_secret(request: HttpRequest, membership: Membership, name: str) -> str:
-    """Return the secret that `store_secret` stored and remove it from the session; "" if there is none."""
+    """Return the secret that `store_secret` stored, and remove it from the session. Return "" if there is none."""
     sealed = request.session.pop(_secret_session_key(membership, name), "")
     return crypto.decrypt(sealed) if sealed else ""
 
@@ -122,18 +122,18 @@ def take_secret(request: HttpRequest, membership: Membership, name: str) -> str:
 def _secret_session_key(membership: Membership, name: str) -> str:
     """Return the session key for a secret that the page `name` shows once.
 
-    The key contains the merchant's id, so that a page of another merchant does not show the secret.
+    The key contains the merchant's id, so that a different merchant's page does not show the secret.
     """
     return f"shown_once_{name}_{membership.merchant_id}"
 
 
 def report_refusal(request: HttpRequest, sentence: str) -> None:
-    """Make the next page show why an action was refused, with the id of the request."""
+    """Make the next page show why an action was refused, with the request's id."""
     messages.error(request, sentence, extra_tags=request_id.current_id())
 
 
 def frame_context(membership: Membership, here: str, waiting: WaitingItems) -> dict[str, Any]:
-    """Return the frame's context: merchant, menu with counts of waiting items, and the person's rights."""
+    """Return the context of the frame: merchant, menu with counts of waiting items, and the person's rights."""
     counts = waiting.menu_counts()
     return {
         "merchant": membership.merchant,

@@ -12,7 +12,7 @@ from portal.models import Membership, Role, User
 
 
 class EmailTaken(Exception):
-    """Another person already signs in with this e-mail address."""
+    """Raised if a different person already signs in with this e-mail address."""
 
 
 class NewMerchant(NamedTuple):

@@ -1,10 +1,10 @@
-"""The SQL of this package: the latest changes, the home page's figures, the checklist and estimates."""
+"""The SQL in this package: the latest changes, the home page's figures, the checklist and estimates."""
 
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS, SLOTS
 from webhooks.models import EventType
 
-# The current position of the database's log. A stored position can be higher if the database was restored
-# from another server's backup. Such a position is ignored.
+# The current position of the database's log. If the database was restored from another server's backup, a
+# stored position can be higher. Such a position is ignored.
 _LOG_POSITION = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 # If two transactions run this at the same time, the second waits for the first, and stores a later position.
 STORE_LAST_WRITE = f"""
@@ -15,7 +15,7 @@ READ_LAST_WRITE = f"""
 SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_LOG_POSITION}
 """  # noqa: S608 - made only of our own constants
 
-# Every role can read this view. A failure that is older than the last success is over.
+# Every role can read this view. If a failure is older than the last success, it is over.
 IS_ARCHIVE_FAILING = """
 SELECT current_setting('archive_mode') <> 'off'
     AND coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false)
@@ -24,7 +24,8 @@ FROM pg_stat_archiver
 
 ESTIMATE_ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
 
-# The figures of one hour. A histogram's column lists the slot of each event, and Python counts them per slot.
+# The figures of one hour. A histogram column lists the slot of each event, and Python counts the events per
+# slot.
 COUNT_PAYMENTS = f"""
 SELECT c.merchant_id, c.currency,
     count(*) FILTER (WHERE ch."to" = 'captured') AS captured_count,
@@ -50,8 +51,8 @@ WHERE started_at >= %(begins_at)s AND started_at < %(ends_at)s AND is_delivered 
 GROUP BY merchant_id
 """  # noqa: S608 - made only of our own constants
 
-# The home page's sums of the counted hours. They are plain SQL, because the ORM takes longer to build sixty
-# sums than the database takes to add up the hours of two months.
+# The sums for the home page, from the counted hours. They are plain SQL, because the ORM takes longer to build
+# sixty sums than the database takes to add up the hours of two months.
 SUM_PAYMENTS = """
 SELECT width_bucket(hour, %(begins)s), currency, sum(captured_count), sum(captured_amount)::bigint,
     sum(cancelled_count), sum(lapsed_count), sum(refunded_count), sum(refunded_amount)::bigint
@@ -74,9 +75,9 @@ WHERE merchant_id = %(merchant)s AND hour >= %(since)s AND currency = %(currency
 
 
 def compose_answered_attempts(event_type: EventType, *, latest: int, limit: int, is_resent: bool) -> str:
-    """Return the SQL that finds at most `limit` delivered attempts (2xx) among the `latest` attempts.
+    """Return SQL that finds at most `limit` delivered attempts (2xx) among the `latest` attempts.
 
-    The event type is part of the SQL text, because a generic plan would not use the index of the rare types.
+    The event type is a part of the SQL text, because a generic plan would not use the index for rare types.
     """
     resent = "AND number > 1 AND actor <> ''" if is_resent else ""
     return f"""

@@ -1,4 +1,4 @@
-"""A merchant's team: invite people by mail, change their roles, remove them.
+"""A merchant's team. Members invite people by mail, change their roles, and remove them.
 
 The last owner cannot be removed (rule portal.last_owner).
 """
@@ -19,14 +19,14 @@ from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
-# Invitations per merchant. Withdrawn ones count too, because each of them was mailed.
+# The limit on a merchant's invitations. Withdrawn invitations count too, because each of them was mailed.
 PER_MERCHANT = quota.Limit(50, timedelta(days=1))
 PER_ADDRESS = quota.Limit(3, timedelta(days=1))  # per merchant and invited address
 INVITED = "This person is invited already. Withdraw the invitation before you send a new one."
 
 
 class TeamRefused(Exception):
-    """The change of the team is not allowed. The message is a sentence for the person."""
+    """Raised if a change to the team is not allowed. The message is a sentence for the person."""
 
 
 def invite(actor: Membership, email: str, role: Role) -> Invitation:
@@ -39,7 +39,7 @@ def invite(actor: Membership, email: str, role: Role) -> Invitation:
 
 
 def invite_owner(merchant: Merchant, email: str, *, operator: User) -> Invitation:
-    """Create an operator's invitation of an owner, and queue its mail. Raises TeamRefused."""
+    """Create an invitation in which an operator offers the role of owner, and queue its mail. Raises TeamRefused."""
     with transaction.atomic(savepoint=True):
         return _create_invitation(_lock_merchant(merchant), email, Role.OWNER, operator)
 
@@ -62,7 +62,7 @@ def _create_invitation(merchant: Merchant, email: str, role: Role, user: User) -
 
 
 def _check_open_invitations(merchant: Merchant, email: str) -> None:
-    """End expired invitations; raise TeamRefused for a member, an invited person, or too many invitations."""
+    """End expired invitations. Raise TeamRefused for a member, an invited person, or too many invitations."""
     open_invitations = Invitation.objects.filter(merchant=merchant, ended_at=None)
     open_invitations.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
     if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
@@ -74,7 +74,7 @@ def _check_open_invitations(merchant: Merchant, email: str) -> None:
 
 
 def _check_daily_limits(merchant: Merchant, email: str) -> None:
-    """Raise TeamRefused if a limit on invitations per day is reached.
+    """Raise TeamRefused if a daily limit on invitations is reached.
 
     The caller has locked the merchant, so that parallel invitations are all counted. Rule limit.invitations.
     """
@@ -95,7 +95,7 @@ def find_open_invitation(token: str) -> Invitation:
 
 
 def accept(token: str, user: User) -> Membership:
-    """Add a person with a proven address to the team, in the offered role. Raises Invitation.DoesNotExist."""
+    """Add a person with a proven address to the team, with the offered role. Raises Invitation.DoesNotExist."""
     with transaction.atomic(savepoint=True):
         invitation = find_open_invitation(token)
         _lock_merchant(invitation.merchant)
@@ -168,7 +168,7 @@ def take_rights(member: Membership, before: str) -> None:
 
 
 def _end_invitations(member: Membership) -> None:
-    """End the person's open invitations that the person's role may no longer send."""
+    """End the person's open invitations that the person's current role may not send."""
     if member.role == Role.OWNER:
         return
     rows = Invitation.objects.filter(merchant=member.merchant, invited_by=member.user, ended_at=None)

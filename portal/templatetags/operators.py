@@ -1,4 +1,4 @@
-"""Template tags for data that the admin's views do not provide: the menu, rows of lists, an order's page."""
+"""Template tags for data that the admin's views do not provide: the menu, list rows, and an order's page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,10 +23,10 @@ register.filter("filter_title", lists.filter_title)
 register.filter("table_title", frame.table_label)
 register.filter("row_noun", titles.row_noun)
 register.filter("by_topic", frame.group_by_topic)
-# The end of a UUID, because UUIDs from about the same time begin with the same digits.
+# The end of a UUID is shown, because UUIDs from about the same time begin with the same digits.
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")
 
-# For each model whose list has its own table, the function that builds the rows of the table.
+# For each model whose list has its own table, the function that builds the table's rows.
 ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "checkout.checkout": lists.build_order_rows,
     "payments.discrepancy": lists.build_discrepancy_rows,
@@ -40,7 +40,7 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
 
 @register.inclusion_tag("operators/_menu.html", takes_context=True)
 def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
-    """Show the menu with the numbers of waiting rows, from one statement that reads only open rows."""
+    """Show the menu with the numbers of waiting rows. One statement, which reads only open rows, counts them."""
     request = context["request"]
     waiting = overview_figures.count_waiting() if frame.may_see_operations(request) else (0, 0)
     return {"menu": frame.build_menu(request, *waiting), "user": request.user}
@@ -54,19 +54,19 @@ def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
 
 @register.simple_tag(takes_context=True)
 def operators_rows(context: RequestContext, changelist: Any) -> Sequence[Any]:
-    """Return the rows of the current page of a list, as this operator may see them."""
+    """Return the rows on the current page of a list, as this operator may see them."""
     return ROWS[changelist.opts.label_lower](list(changelist.result_list), context.request)
 
 
 @register.simple_tag(takes_context=True)
 def operators_heading(context: RequestContext, row: Any) -> str:
-    """Return the heading of a row's own page in words, or "" for a row that is not saved yet."""
+    """Return the heading of a row's page in words, or "" for a row that is not saved yet."""
     return headings.heading_of(row, context.request) if row else ""
 
 
 @register.filter
 def heading_words(words: str) -> SafeString:
-    """Return a heading as HTML. An e-mail address breaks before its @, and an id with a hyphen only if it must."""
+    """Return a heading as HTML. An e-mail address can break before its @, and an id with a hyphen only if it must."""
     if "@" in words and " " not in words:
         return mark_safe(escape(words).replace("@", "<wbr>@"))  # noqa: S308 - escaped before
     return units.whole_ids(words)
@@ -74,7 +74,7 @@ def heading_words(words: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def operators_head(context: RequestContext, row: Any) -> Head | None:
-    """Return what the top of a row's own page says, or None for a row that is not saved yet."""
+    """Return the text at the top of a row's page, or None for a row that is not saved yet."""
     return registry.head_of(row, context.request) if row else None
 
 
@@ -86,9 +86,9 @@ def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
 
 @register.simple_tag
 def operators_actions(changelist: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the actions that fit at least one row of this page, each with its index and label.
+    """Return the actions that fit at least one row on this page, each with its index and label.
 
-    If the list has only one action and its label is one word, the name of the rows is added to the label.
+    If the list has only one action and its label is one word, the noun for the rows is added to the label.
     """
     row_name = changelist.opts.verbose_name_plural
     is_short = len(choices) == 1 and " " not in choices[0][1]
@@ -109,7 +109,7 @@ def operators_fits(context: RequestContext, changelist: Any, row: Any) -> str:
 
 @register.filter
 def with_labels(cells: Sequence[str], headers: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the cells of a row, each with the name of its column as `data-label`. A tick box has none."""
+    """Return the cells of a row, each with its column name as `data-label`. A checkbox has no such label."""
     names = ["" if "checkbox" in str(header["text"]) else capfirst(str(header["text"])) for header in headers]
     return [
         mark_safe(cell[:3] + format_html(' data-label="{}"', name) + cell[3:])  # noqa: S308  # Django's own cells
@@ -119,7 +119,7 @@ def with_labels(cells: Sequence[str], headers: Sequence[dict[str, Any]]) -> list
 
 @register.simple_tag
 def operators_choice(spec: Any, choice: Any) -> str:
-    """Return the words for a choice of a filter, in the words of the list's badges."""
+    """Return the words for a filter's choice. They are the words in the badges of the list."""
     return lists.choice_label(spec, str(choice))
 
 

@@ -1,4 +1,4 @@
-"""Template filters for times, durations, amounts, long words and the page's query."""
+"""Template filters for times, durations, amounts, long words, and the query in the page's URL."""
 
 import re
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
 _NAME = re.compile(r"\b([a-z]+\.)([a-z_]+\b:?)")
 _SLASH = re.compile(r"(?<=\w)/(?=\w)")
 
-HOLD_ENDS = 120  # seconds from a hold to its lapse; up to this time, `offset` shows tenths of a second
-FONT_SIZE = 12  # pixels; the size of a chart's text, unless the reader chooses larger text
+HOLD_ENDS = 120  # the seconds from a hold to its lapse; up to then, `offset` shows tenths of a second
+FONT_SIZE = 12  # the size of a chart's text in pixels, unless the reader chooses larger text
 FITS_A_LINE = 24  # characters of an id that fit in a line
 
 register = template.Library()
@@ -31,13 +31,13 @@ register.filter(units.whole_ids)
 
 @register.filter
 def escape_code(text: str) -> SafeString:
-    """Escape text for the content of an element. Quotes stay as they are, which makes a page of code smaller."""
+    """Escape text for the content of an element. Quotes are not escaped, which makes a page with code smaller."""
     return mark_safe(conditional_escape(text).replace("&quot;", '"').replace("&#x27;", "'"))  # noqa: S308
 
 
 @register.simple_tag(takes_context=True)
 def passkey_page(context: dict[str, Any]) -> str:
-    """Return the page's address on the host that passkeys belong to, or "" if the page is on that host."""
+    """Return the page's address on the host to which passkeys belong, or "" if the page is on that host."""
     request = context["request"]
     is_on_host = origins.host_of(f"//{request.get_host()}") == origins.host_of(settings.PORTAL_URL)
     return "" if is_on_host else f"{settings.PORTAL_URL}{request.path}"
@@ -45,16 +45,17 @@ def passkey_page(context: dict[str, Any]) -> str:
 
 @register.filter
 def when(moment: datetime | None, is_of_today: bool = True) -> str:
-    """Write a time in the merchant's time zone: for today only the time of day, otherwise also the date.
+    """Show a time in the merchant's time zone. For today, show only the time of day, otherwise also the date.
 
-    Pass False as `is_of_today` in a list that also has other days. Times of today then begin with "Today".
+    Pass False as `is_of_today` in a list that also has other days. A time from today then begins with
+    "Today".
     """
     return _write_moment(moment, "H:i", is_of_today)
 
 
 @register.filter
 def when_exactly(moment: datetime | None, is_of_today: bool = True) -> str:
-    """Write a time as `when` does, with seconds."""
+    """Show a time as `when` does, but with seconds."""
     return _write_moment(moment, "H:i:s", is_of_today)
 
 
@@ -67,9 +68,9 @@ def _write_moment(moment: datetime | None, clock: str, is_of_today: bool) -> str
 
 @register.filter
 def deadline(moment: datetime) -> str:
-    """Write a deadline of days in the merchant's time zone, such as "Sun 6 December, 21:02".
+    """Show a deadline that is days away, in the merchant's time zone, such as "Sun 6 December, 21:02".
 
-    A year other than the current one is added.
+    The year is shown if it is not the current year.
     """
     local, today = timezone.localtime(moment), timezone.localdate()
     return date_format(local, "D j F, H:i" if local.year == today.year else "D j F Y, H:i")
@@ -77,7 +78,7 @@ def deadline(moment: datetime) -> str:
 
 @register.filter
 def day(moment: datetime) -> str:
-    """Write the day of a time in the merchant's time zone, without the current year; empty for today."""
+    """Show the day of a time in the merchant's time zone, without the current year. For today, show no text."""
     local, today = timezone.localtime(moment), timezone.localdate()
     if local.date() == today:
         return ""
@@ -86,12 +87,12 @@ def day(moment: datetime) -> str:
 
 @register.filter("clock")
 def time_of(moment: datetime) -> str:
-    """Write the time of day with its seconds."""
+    """Show the time of day with seconds."""
     return date_format(timezone.localtime(moment), "H:i:s")
 
 
 def span(seconds: float) -> str:
-    """Return a duration in words that do not break across lines, such as "340 ms" or "1.2 s"."""
+    """Return a duration in words without line breaks, such as "340 ms" or "1.2 s"."""
     if seconds < 0.01:
         return "under 10\N{NO-BREAK SPACE}ms"
     if round(milliseconds := seconds * 1000) < 1000:
@@ -101,21 +102,21 @@ def span(seconds: float) -> str:
 
 @register.filter
 def seconds(milliseconds: Any) -> str:
-    """Write milliseconds as a duration, such as "340 ms" or "1.2 s"."""
+    """Show a number of milliseconds as a duration, such as "340 ms" or "1.2 s"."""
     return "" if milliseconds in (None, "") else span(milliseconds / 1000)
 
 
 @register.filter
 def letters(pixels: float) -> str:
-    """Write a vertical position in a chart as a multiple of its font size, so that it grows with the text."""
+    """Return a chart's vertical position as a multiple of the font size, so that the chart grows with its text."""
     return f"{round(pixels / FONT_SIZE, 3):g}em"
 
 
 @register.filter
 def offset(span: timedelta | None) -> str:
-    """Write the time since the hold: 0 s for the hold itself, +0.02 s, +21.4 s, +2:00, +2 h, +5 d.
+    """Show the time since the hold: 0 s for the hold itself, +0.02 s, +21.4 s, +2:00, +2 h, +5 d.
 
-    It is empty for a time before the hold.
+    For a time before the hold, show no text.
     """
     passed = -1 if span is None else span.total_seconds()
     if not passed:
@@ -142,7 +143,7 @@ def shortened(identifier: str) -> str:
 
 @register.filter
 def whole_sums(words: str) -> SafeString:
-    """Return the words as HTML that keeps an amount's sign on the same line as the amount."""
+    """Return the words as HTML in which an amount and its sign are always on the same line."""
     return mark_safe(_SIGNED.sub(r'<span class="whole">\g<0></span>', escape(words)))  # noqa: S308 - escaped before
 
 
@@ -151,7 +152,7 @@ def whole_names(words: str) -> SafeString:
     """Return text as HTML in which a line does not break between an event's name and the colon after it.
 
     `words` is text, or HTML without dots in its tags. A name that is too long for one line breaks after its
-    dot. Without this filter, browsers break it anywhere.
+    dot. Without this filter, browsers would break it anywhere.
     """
     whole = r'<span class="name">\g<1><wbr>\g<2></span>'
     return mark_safe(_NAME.sub(whole, conditional_escape(words)))  # noqa: S308 - escaped before
@@ -159,7 +160,7 @@ def whole_names(words: str) -> SafeString:
 
 @register.filter
 def parted(path: str) -> SafeString:
-    """Return a path as HTML in which lines can break after each slash except the first."""
+    """Return a path as HTML in which a line can break after each slash except the first."""
     return mark_safe(_SLASH.sub("/<wbr>", escape(path)))  # noqa: S308 - escaped before
 
 
@@ -172,9 +173,9 @@ def email_parts(email: str) -> tuple[str, str]:
 
 @register.simple_tag(takes_context=True)
 def query(context: dict[str, Any], parts: Mapping[str, str] | None = None, **changes: Any) -> str:
-    """Return the query of this page's URL with the changes, and without the cursor.
+    """Return the query of this page's URL with these changes, and without the cursor.
 
-    An empty value removes a parameter.
+    An empty value removes its parameter.
     """
     parameters: QueryDict = context["request"].GET.copy()
     parameters.pop("cursor", None)

@@ -1,4 +1,4 @@
-"""Template tags of the pages that ask for proof of identity: the next step, and the target of Cancel."""
+"""Template tags for pages that ask for proof of identity. They return the next step, and the target of Cancel."""
 
 from typing import Any
 
@@ -56,9 +56,9 @@ def proven_step(context: dict[str, Any]) -> str:
 def previous_page(context: dict[str, Any]) -> str:
     """Return the address of the page from which the person came, if it is on this site.
 
-    After another way of proof or a wrong password, that page is no longer known. Then return the address of
-    the step, which leads a GET to its form. The pages of the person's security ask for the proof again, so
-    their list is returned instead.
+    After a wrong password, or if the person chose another kind of proof, the address of that page is lost.
+    Then return the address of the step, which shows its form to a GET. The security pages would ask for the
+    proof again, so the list of these pages is returned instead.
     """
     request: HttpRequest = context["request"]
     came_from = request.headers.get("Referer", "")
