@@ -1,4 +1,4 @@
-"""Badges that only operators see: payments, operations, shares, merchants, discrepancies."""
+"""Badges for operators: payments, operations, shares, merchants, discrepancies."""
 
 from typing import Any
 
@@ -64,13 +64,13 @@ EMAIL_NOT_NEEDED = Badge("void", "slash", "Not needed")
 
 
 def of_checkout(checkout: Checkout) -> Badge:
-    """Return the portal's badge of a checkout. Its note gives the reason of a void in operators' words."""
+    """Return the portal's badge for a checkout. Its note explains a void in words for operators."""
     note = VOIDED_BECAUSE.get(checkout.void_reason or "", "")
     return badges.of_checkout(checkout)._replace(note=note)
 
 
 def of_operation(operation: Operation) -> Badge:
-    """Return the badge of an operation's state. A settled refund that was returned has its own badge."""
+    """Return the badge for an operation's state. A settled refund that was returned has a different badge."""
     return RETURNED if outstanding_refund.was_returned(operation) else OPERATION[operation.state]
 
 
@@ -84,7 +84,7 @@ def of_email(email: OutboundEmail) -> Badge:
 
 
 def of_merchant(merchant: Any) -> Badge:
-    """Return the badge of a merchant: open or stopped.
+    """Return the badge for a merchant: open or stopped.
 
     The merchant must have been read with the annotations that MerchantAdmin adds.
     """
@@ -94,18 +94,18 @@ def of_merchant(merchant: Any) -> Badge:
 
 
 def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge:
-    """Return a badge with the age of an open discrepancy, or the badge of a closed one."""
+    """Return a badge with the age of an open discrepancy, or the badge for a closed one."""
     if discrepancy.closed_at is not None:
         return CLOSED
     return Badge("stop", "alert", age) if is_old else Badge("held", "clock", age)
 
 
 def is_unresolved(operation: Operation) -> bool:
-    """Return whether the outcome of an operation is not known yet."""
+    """Return whether an operation's outcome is still unknown."""
     return operation.state in Operation.OPEN or operation_queue.is_in_doubt(operation)
 
 
 def operation_title(row: Operation) -> str:
-    """Return what an operation is, such as "Capture". A refund that pays a lead back is a reimbursement."""
+    """Return the name of an operation, such as "Capture". A refund that pays a lead back is a reimbursement."""
     is_reimbursement = row.purpose == Operation.Purpose.REIMBURSEMENT
     return "Reimbursement" if is_reimbursement else str(row.get_kind_display())

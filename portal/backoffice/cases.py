@@ -31,7 +31,7 @@ MAX_LISTED = 50  # the maximum number of cases that are read and counted
 MAX_SHOWN = 8  # the maximum number of cases that a page shows in full
 URGENT_AFTER = timedelta(days=1)
 WHOLE_REFUND_FAILED = f"{outstanding_refund.WHOLE_REFUND_FAILED} Inform the merchant, then close this."
-# The admin's actions that a case can have buttons for, and the labels of the buttons.
+# The admin actions for which a case can have buttons, and the labels of the buttons.
 BUTTON_LABELS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
 REFUSED_STATES = (Operation.State.FAILED, Operation.State.DECLINED)
 DISCREPANCY_ACTIONS = [remedy.action for remedy in definitions.REMEDIES if remedy.page == "discrepancy"]
@@ -39,7 +39,7 @@ DISCREPANCY_ACTIONS = [remedy.action for remedy in definitions.REMEDIES if remed
 
 @dataclass(frozen=True)
 class Button:
-    """A button for an admin action on one row, with the address of the page that asks to confirm it.
+    """A button for an admin action on one row, with the address of the page that asks for confirmation.
 
     The operator writes a note on that page before the action changes the row.
     """
@@ -51,7 +51,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Case:
-    """An open discrepancy with the texts and links that operators' pages show about it."""
+    """An open discrepancy, with the texts and links that operators' pages show for it."""
 
     discrepancy: Discrepancy
     title: str
@@ -67,8 +67,8 @@ class Case:
     dispute_uuid: UUID | None = None
     difference: str = ""  # the difference between the provider's amount and ours
     instructions: str = ""  # what to do
-    card: str = ""  # the card that a refund goes to
-    purpose: str = ""  # the card that a refund goes to, and the reason, so that two cases of one card differ
+    card: str = ""  # the card that gets a refund
+    purpose: str = ""  # the card that gets a refund, and why; it distinguishes two cases of one card
 
     @property
     def headline(self) -> str:
@@ -84,25 +84,25 @@ class Case:
     def reason(self) -> str:
         """Return the sentence below the headline.
 
-        It is the `explanation`. If the explanation is empty or the headline repeats it, the sentence names
-        the remedy.
+        It is the `explanation`. If the explanation is empty, or the headline already says the same, the
+        sentence names the remedy.
         """
         is_repeated = self.explanation.startswith(self.headline)
         return self.instructions if is_repeated or not self.explanation else self.explanation
 
     @property
     def decided_at(self) -> str:
-        """Return the link to the case on the operations page. It works for the oldest cases."""
+        """Return the link to the case on the operations page. The link works for the oldest cases."""
         return f"{reverse('admin_operations')}#case-{self.discrepancy.pk}"
 
     @property
     def is_decided_elsewhere(self) -> bool:
-        """Return whether the case is a dispute, which the payer's bank decides."""
+        """Return whether the case is a dispute. The payer's bank decides disputes."""
         return self.discrepancy.kind_entry is kinds.DISPUTED
 
 
 def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
-    """Return the oldest open discrepancies as cases, for all orders or one.
+    """Return the oldest open discrepancies as cases, for all orders or for one order.
 
     The cases have buttons for the actions that the request's operator may take. Without a request, they have
     no buttons.
@@ -126,7 +126,7 @@ def cases_in_full(cases: Sequence[Case], request: HttpRequest | None) -> Sequenc
 def list_links(cases: Sequence[Case], visible_cases: Sequence[Case]) -> list[tuple[str, str]]:
     """Return links to the lists of all discrepancies and disputes, or no links if all cases are shown.
 
-    The links show the number of cases, unless there are MAX_LISTED cases: then more cases can be open.
+    The links show the number of cases. At MAX_LISTED cases, they show no number, because there can be more.
     """
     if len(visible_cases) == len(cases):
         return []
@@ -143,7 +143,7 @@ def list_links(cases: Sequence[Case], visible_cases: Sequence[Case]) -> list[tup
 
 
 def with_order_and_deadline(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
-    """Add what `build_case` needs to a query of discrepancies: orders, deadlines, merchants and payments."""
+    """Add to a query of discrepancies what `build_case` needs: orders, deadlines, merchants and payments."""
     checkout_in_facts = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
     order_uuid = Coalesce("operation__payment__checkout_uuid", checkout_in_facts, "subject")
     annotated = rows.select_related("merchant", "operation__payment").annotate(order_uuid=order_uuid)
@@ -152,18 +152,18 @@ def with_order_and_deadline(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy
 
 
 def orders_and_amounts(keys: Sequence[UUID]) -> dict[UUID, tuple[str, str]]:
-    """Return the order id and the amount of each discrepancy, each "" if it is not known."""
+    """Return the order id and the amount for each discrepancy. If one of them is not known, it is ""."""
     rows: QuerySet[Any] = with_order_and_deadline(Discrepancy.objects.filter(pk__in=keys))
     return {row.pk: (row.order_id or "", _amount_words(row)) for row in rows}
 
 
 def order_id_of(column: str) -> Subquery:
-    """Return a subquery for the order id of the checkout whose UUID is in `column`; null if there is none."""
+    """Return a subquery for the order id of the checkout whose UUID is in `column`. Without a checkout, it is null."""
     return Subquery(Checkout.objects.filter(pk=OuterRef(column)).values("merchant_order_id")[:1])
 
 
 def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
-    """Return the case of a discrepancy. The row must have been read with `with_order_and_deadline`."""
+    """Return the case for a discrepancy. The row must have been read with `with_order_and_deadline`."""
     age, explanation, instructions = now - row.created_at, _reason_words(row), instructions_of(row, now)
     return Case(
         discrepancy=row,
@@ -186,7 +186,7 @@ def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
 
 
 def instructions_of(row: Discrepancy, now: datetime) -> str:
-    """Return what to do about a discrepancy. It names the hourly tries only while the service makes them."""
+    """Return what to do about a discrepancy. The text mentions hourly attempts only while the service makes them."""
     instructions = row.kind_entry.what_to_do
     if not instructions.startswith(kinds.RETRIED_HOURLY):
         return instructions
@@ -199,7 +199,7 @@ def instructions_of(row: Discrepancy, now: datetime) -> str:
 
 
 def _card_words(operation: Operation | None) -> str:
-    """Return the card that a refund goes to, such as "the lead’s card", or "" if it is not a refund."""
+    """Return the card that gets a refund, such as "the lead’s card", or "" if the operation is not a refund."""
     if operation is None or operation.kind != Operation.Kind.REFUND:
         return ""
     is_mates = operation.payment.kind == Payment.Kind.SHARE
@@ -209,7 +209,7 @@ def _card_words(operation: Operation | None) -> str:
 
 
 def _purpose_words(operation: Operation | None) -> str:
-    """Return the card that a refund goes to and the reason, or "" if the operation is not a refund."""
+    """Return the card that gets a refund, and why, or "" if the operation is not a refund."""
     if operation is None or operation.kind != Operation.Kind.REFUND:
         return ""
     if operation.purpose == Operation.Purpose.REIMBURSEMENT:
@@ -229,8 +229,8 @@ def _share_words(**lookup: UUID | None) -> str:
 def _reason_words(row: Any) -> str:
     """Return a sentence about the cause of a discrepancy, or "" if it is unknown.
 
-    Depending on the kind, it contains both amounts, the deadline of a dispute, the changes of a card page, or
-    the bank's reason.
+    Depending on the kind, the sentence contains both amounts, the deadline of a dispute, the changes to a
+    card page, or the bank's reason.
     """
     kind = row.kind_entry
     if kind is kinds.ANOTHER_AMOUNT:
@@ -256,7 +256,7 @@ def _amounts_sentence(row: Discrepancy) -> str:
 
 
 def _difference_words(row: Discrepancy) -> str:
-    """Return the difference between the provider's amount and ours, or "" if they are not comparable."""
+    """Return the difference between the provider's amount and ours, or "" if the two cannot be compared."""
     provider_amount, currency = row.facts.get("amount"), _currency_of(row)
     if (
         row.kind_entry is not kinds.ANOTHER_AMOUNT
@@ -291,7 +291,7 @@ def _available_buttons(row: Discrepancy, request: HttpRequest) -> Iterator[Butto
 
 
 def admin_of(row: Model) -> OperatorAdmin:
-    """Return the admin that is registered for a row's model. Its actions are the buttons of cases."""
+    """Return the admin that is registered for a row's model. Its actions become the buttons of cases."""
     return cast(OperatorAdmin, admin.site.get_model_admin(type(row)))
 
 

@@ -1,4 +1,4 @@
-"""Estimates of how many rows a table has, from PostgreSQL's statistics. No rows are counted."""
+"""Estimates of table sizes, from PostgreSQL's statistics. No rows are counted."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from django.apps import apps
 from config.lib.database import queries
 from portal import statements
 
-SMALLEST = 1000  # smaller estimates are not shown, because they quickly become wrong
+SMALLEST = 1000  # smaller estimates are not shown, because they soon become wrong
 
 
 def estimated_rows(models: Sequence[str]) -> dict[str, int]:
-    """Return the estimated number of rows of each model's table when it was last analyzed.
+    """Return the estimated number of rows in each model's table, from the last time that the table was analyzed.
 
     Tables that were never analyzed are left out.
     """

@@ -1,4 +1,4 @@
-"""The figures for /metrics that come from the database. One process reads them, at most every five seconds.
+"""The figures for /metrics that come from the database. One process reads them, at most once in five seconds.
 
 Rule environment.metrics.
 """
@@ -23,7 +23,7 @@ from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
 
 EVERY_SECONDS = 5  # the minimum time between two reads by any of the processes
-RETENTION_SECONDS = 60  # the time after which figures are discarded, even if newer ones cannot be read
+RETENTION_SECONDS = 60  # after this time, figures are discarded, even if newer ones cannot be read
 MAX_COUNTED = 1000  # the maximum number of rows that are counted
 ENDING_SOON = timedelta(seconds=30)  # a hold ends soon if it has less time left
 _TURN, _FIGURES = "metrics.turn", "metrics.figures"
@@ -93,17 +93,17 @@ def _unresolved_figures(now: datetime) -> Iterator[Figure]:
 
 
 def _age_of_backup(now: datetime) -> float:
-    """Return how many seconds ago the last back-up began. Without a back-up, return our first payment's age."""
+    """Return how many seconds ago the last back-up began. Without a back-up, count from our first payment."""
     made_at = LastBackup.objects.values_list("made_at", flat=True).first()
     first = None if made_at else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
     return max(0.0, (now - (made_at or first or now)).total_seconds())
 
 
 def _count_unaccepted_holds(now: datetime) -> int:
-    """Count the holds that end soon and whose event the merchant's endpoint has not accepted.
+    """Count the holds that end soon although the merchant's endpoint has not accepted their event.
 
-    Holds with a parked delivery count too. If an endpoint refuses quickly, all attempts are used up, and the
-    delivery is parked, long before the hold ends.
+    Holds with a parked delivery count too. If an endpoint refuses quickly, the delivery uses up all attempts
+    and is parked long before the hold ends.
     """
     holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + ENDING_SOON))
     checkouts = list(holds.values_list("pk", flat=True)[:MAX_COUNTED])

@@ -1,4 +1,4 @@
-"""The frame of the operators' pages: the menu with counts of waiting rows, and the links to all records."""
+"""The frame of the operators' pages: the menu with the numbers of waiting rows, and the links to all records."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 
 from portal.backoffice import estimates
 
-# The lists of the admin by topic: the label of each list, and its model.
+# The admin's lists, grouped by topic. Each entry has the label of the list, and its model.
 RECORDS: dict[str, Sequence[tuple[str, str]]] = {
     "Orders": (
         ("Checkouts", "checkout.checkout"),
@@ -59,7 +59,7 @@ MENU = (
 _LABELS = {model: label for rows in RECORDS.values() for label, model in rows}
 _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 
-# The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
+# The labels for tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
     "checkout.prefill": "Filled in for payers",
     "hosted_page.payersignin": "Payer sign-ins",
@@ -81,14 +81,14 @@ class Link(NamedTuple):
 
 
 def table_label(title: str) -> str:
-    """Return our label for a table by Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
+    """Return our label for a table. `title` is Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
     name, bracket, suffix = title.partition(" (")
     return _labels_by_title().get(name, name) + bracket + suffix
 
 
 @cache
 def _labels_by_title() -> dict[str, str]:
-    """Return our labels, by Django's titles."""
+    """Return our labels, keyed by Django's titles."""
     labels = {
         **_TABLES,
         **{model: label for model, label in _LABELS.items() if label not in ("Teams", "History")},
@@ -102,7 +102,7 @@ def _labels_by_title() -> dict[str, str]:
 def group_by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
     """Return the links grouped by topic, in the order of RECORDS. Links without a topic come last.
 
-    The `title` of each link is Django's title of the list.
+    The `title` of each link is Django's title for the list.
     """
     places = {
         label: (place, topic)
@@ -121,7 +121,7 @@ def group_by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
 
 
 def frame_context(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
-    """Return the template context of the frame.
+    """Return the template context for the frame.
 
     `in_doubt` and `open_cases` are the numbers of operations and discrepancies that wait.
     """
@@ -155,9 +155,10 @@ def may_see_operations(request: HttpRequest) -> bool:
 def record_links(
     request: HttpRequest, in_doubt: int, open_cases: int, disputes: int
 ) -> dict[str, list[Link]]:
-    """Return links to the lists that this operator may see, by topic.
+    """Return links to the lists that this operator may see, grouped by topic.
 
-    The note of a link shows how many rows of the list wait. If no row waits, it estimates how many there are.
+    A link's note says how many rows of the list wait. If no row waits, the note estimates the number of all
+    rows.
     """
     waiting = {
         "payments.operation": (in_doubt, "in doubt"),

@@ -1,4 +1,4 @@
-"""The headings of a record's own page: what the record is, its order and its amount, without ids."""
+"""The headings of records' pages. They name the record, its order and its amount, without ids."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
 def heading_of(row: Model, request: HttpRequest) -> str:
-    """Return the heading of a row's own page in words."""
+    """Return the heading of a row's page in words."""
     if isinstance(row, Discrepancy):
         discrepancy = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
         case = cases.build_case(discrepancy, discrepancy.created_at, None)

@@ -1,6 +1,6 @@
-"""The rows of the operators' lists of orders, discrepancies and merchants, and the words of their filters.
+"""The rows in the operators' lists of orders, discrepancies and merchants, and the words for the lists' filters.
 
-The admin reads one page of rows, and this module adds what the list shows. Discrepancies are read again,
+The admin reads one page of rows, and this module adds what the list shows. It reads discrepancies again,
 together with their orders.
 """
 
@@ -24,7 +24,7 @@ from portal.backoffice import ages, badges, cases, frame, order_badges
 from portal.backoffice.cases import Case
 from portal.badges import Badge
 
-# The labels of filters, by the field or by Django's title of the filter.
+# The labels of filters, by field or by Django's title for the filter.
 FILTERS = {
     "payments.discrepancy.kind": "What is wrong",
     "ask for marketing consent": "Asks for marketing consent",
@@ -34,9 +34,9 @@ FILTERS = {
 
 @dataclass(frozen=True)
 class Card:
-    """A card that paid for an order, and its first payment.
+    """A card that paid for an order, and the first payment with it.
 
-    `words` names the card, and says how often it paid if it paid more than once.
+    `words` names the card. If the card paid more than once, it also says how often.
     """
 
     words: str
@@ -47,7 +47,7 @@ class Card:
 class OrderRow:
     """An order in a list.
 
-    `found_by` is the kind of id by which a search has found the order, such as "order ID".
+    `found_by` is the kind of id through which a search has found the order, such as "order ID".
     """
 
     checkout: Checkout
@@ -65,7 +65,8 @@ class DiscrepancyRow:
 
     case: Case
     badge: Badge
-    # The page on which an operator decides it; "" if it is closed, or if this operator may not see that page.
+    # The page on which an operator decides the discrepancy. It is "" if the discrepancy is closed, or if this
+    # operator may not see that page.
     address: str
 
 
@@ -79,7 +80,7 @@ class MerchantRow:
 
 
 def build_order_rows(checkouts: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
-    """Return the rows for one page of orders. They must be read with `current_checkouts.with_read_at`."""
+    """Return the rows for a page of orders. The orders must be read with `current_checkouts.with_read_at`."""
     second_badges = order_badges.badges_of([checkout.pk for checkout in checkouts], request)
     return [build_order_row(checkout, second_badges.get(checkout.pk)) for checkout in checkouts]
 
@@ -87,7 +88,7 @@ def build_order_rows(checkouts: Sequence[Checkout], request: HttpRequest) -> lis
 def build_order_row(
     checkout: Checkout, second_badge: Badge | None, found_by: str = "", payments: Sequence[Payment] = ()
 ) -> OrderRow:
-    """Return the row for an order. It must be read with `current_checkouts.with_read_at`."""
+    """Return the row for an order. The order must be read with `current_checkouts.with_read_at`."""
     amount = money.display(checkout.amount, checkout.currency)
     age = ages.in_words(current_checkouts.read_at(checkout) - checkout.created_at)
     return OrderRow(
@@ -96,7 +97,7 @@ def build_order_row(
 
 
 def list_cards(payments: Sequence[Payment]) -> list[Card]:
-    """Return the cards of the payments, each card once."""
+    """Return the cards with which the payments were made, each card once."""
     payments_by_card: dict[str, list[Payment]] = {}
     for payment in payments:
         words = f"{payment.card_brand or ''} {payment.card_last4 or 'no card'}".strip()
@@ -110,7 +111,7 @@ def list_cards(payments: Sequence[Payment]) -> list[Card]:
 def build_discrepancy_rows(
     discrepancies: Sequence[Discrepancy], request: HttpRequest
 ) -> list[DiscrepancyRow]:
-    """Return the rows for one page of discrepancies, in the same order."""
+    """Return the rows for a page of discrepancies, in the same order."""
     keys = [row.pk for row in discrepancies]
     rows = cases.with_order_and_deadline(Discrepancy.objects.filter(pk__in=keys)).annotate(read_at=Now())
     row_by_key = {row.pk: row for row in rows}
@@ -130,15 +131,16 @@ def build_discrepancy_rows(
 
 
 def _keys_on_operations_page() -> set[UUID]:
-    """Return the keys of the open discrepancies that the operations page shows, in one statement."""
+    """Return the keys of the open discrepancies that the operations page shows. One statement reads them."""
     rows = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
     return set(rows.values_list("pk", flat=True)[: cases.MAX_SHOWN])
 
 
 def _decision_address(case: Case, operations_page_keys: set[UUID], *, may_see_orders: bool) -> str:
-    """Return the page on which a discrepancy is decided.
+    """Return the page on which an operator decides a discrepancy.
 
-    It is the operations page if that page shows the discrepancy, else its order's page, else its own page.
+    It is the operations page if that page shows the discrepancy, else the order's page, else the
+    discrepancy's page.
     """
     row = case.discrepancy
     if row.pk in operations_page_keys:
@@ -149,12 +151,12 @@ def _decision_address(case: Case, operations_page_keys: set[UUID], *, may_see_or
 
 
 def build_merchant_rows(merchants: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
-    """Return the rows for one page of merchants."""
+    """Return the rows for a page of merchants."""
     return [MerchantRow(row, badges.of_merchant(row), shop_host_of(row)) for row in merchants]
 
 
 def shop_host_of(merchant: Any) -> str:
-    """Return the shop's host, which distinguishes merchants with the same name, or "" if it is unknown."""
+    """Return the shop's host, or "" if it is unknown. It distinguishes merchants that have the same name."""
     return str(urlsplit(merchant.shop_url).hostname or "") or next(iter(merchant.return_hosts), "")
 
 
@@ -166,7 +168,7 @@ def filter_title(spec: Any) -> str:
 
 
 def choice_words(label: str, name: str, choice: str) -> str:
-    """Return the words for a choice of the filter by the field `name`, in the words of the list's badges."""
+    """Return the words for a choice in the filter by the field `name`. The list's badges use the same words."""
     return kinds.kind_named(choice).sentence if label == "payments.discrepancy" and name == "kind" else choice
 
 
@@ -183,7 +185,7 @@ def active_filters(changelist: Any) -> str:
 
 
 def choice_label(spec: Any, choice: str) -> str:
-    """Return the words for a choice of a filter, in the words of the list's badges.
+    """Return the words for a filter's choice. The list's badges use the same words.
 
     Filters that we have written ourselves have no field, and their choices stay unchanged.
     """

@@ -1,4 +1,4 @@
-"""The actions of operators on their pages: run a pump, and look up an operation in doubt.
+"""The actions on operators' pages: run a pump, and look up an operation in doubt.
 
 The admin's log records each action.
 """
@@ -37,7 +37,7 @@ BUSY = "A card operation is open. Try again in a moment."
 @require_POST
 @permission_required(RUN_PERMISSION, raise_exception=True)
 def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
-    """Ask the provider now about an operation in doubt, and show the result."""
+    """Query the provider now about an operation in doubt, and show the result."""
     operation = get_object_or_404(Operation.objects.select_related("payment"), pk=key)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     title = f"{operation.get_kind_display()}, {checkout.merchant_order_id}"
@@ -55,7 +55,7 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 def _address_of_start(request: HttpRequest, key: UUID) -> str:
-    """Return the page on which a look-up was started: the operation's own page, or the one of all cases."""
+    """Return the page on which the look-up was started: the operation's page, or the page with all cases."""
     if FROM_PAGE in request.POST:
         return columns.page_address("payments.operation", key)
     return reverse("admin_operations")
@@ -104,7 +104,7 @@ def _report_failure(request: HttpRequest, name: str, title: str, error: Exceptio
 
 
 def log_action(request: HttpRequest, outcome: str, title: str) -> None:
-    """Write an operator's action into the admin's log, in which Django records changes of rows."""
+    """Write an operator's action into the admin's log, in which Django also records changes to rows."""
     operator = cast(User, request.user)
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{outcome}."

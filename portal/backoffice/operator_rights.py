@@ -1,6 +1,6 @@
-"""The rights of operators in words, and the form field that offers them as a list of tick boxes.
+"""The rights of operators in words, and the form field that shows them as a list of checkboxes.
 
-The field offers only the rights that a page of the admin checks. Django makes four rights for each table, and most
+The field offers only the rights that an admin page checks. Django makes four rights for each table, and most
 of them have no effect, because most tables are read-only.
 """
 
@@ -16,7 +16,8 @@ from django.utils.text import capfirst
 
 from portal.backoffice import frame
 
-# The rights to act, by the name of Django's permission. A superuser has other rights that no one else can get.
+# The rights to act, keyed by Django's name for the permission. A superuser has further rights that other people
+# cannot get.
 ACTIONS: dict[str, str] = {
     "checkout.change_checkout": "Cancel held orders",
     "payments.change_operation": "Resolve operations, and run tasks by hand",
@@ -34,13 +35,13 @@ ACT, SEE, OTHER = "Act", "See", "See other tables"
 
 
 def rights_in_words(permissions: Iterable[Permission]) -> str:
-    """Return the rights that have an effect, as a list in words."""
+    """Return the rights that have an effect, as a text with a list."""
     words = [words for _, rights in group_rights(permissions) for _, words in rights]
     return ", ".join(words)
 
 
 def group_rights(permissions: Iterable[Permission]) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Return the rights that have an effect as choices of a form: groups of keys and words.
+    """Return the rights that have an effect as the choices of a form: groups of keys and words.
 
     Each permission must be read with its content type.
     """
@@ -59,7 +60,7 @@ def _name_of(permission: Permission) -> str:
 
 
 def _tables() -> dict[str, str]:
-    """Return the label in words of each table in the admin, by the label of its model."""
+    """Return the label of each table in the admin, keyed by the label of its model."""
     tables = {}
     for model in admin.site._registry:
         label = frame.table_label(str(capfirst(model._meta.verbose_name_plural)))
@@ -69,23 +70,23 @@ def _tables() -> dict[str, str]:
 
 
 class TickBoxes(forms.CheckboxSelectMultiple):
-    """Tick boxes in columns. Each group of choices has a heading. `title` names all of them for screen readers."""
+    """Checkboxes in columns. Each group of choices has a heading. `title` names the whole list for screen readers."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
         self.title = title
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        """Return the HTML of the boxes."""
+        """Return the HTML of the checkboxes."""
         context = self.get_context(name, value, attrs)
         return render_to_string("admin/tick_boxes.html", {**context, "title_of_all": self.title})
 
 
 class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic only in the stubs
-    """A choice of rights.
+    """A field to choose rights.
 
-    Rights without an effect are not offered. If a row has some of them, it keeps them unless its other rights
-    change.
+    The field does not offer rights without an effect. If a row has such rights, it keeps them unless its
+    other rights change.
     """
 
     def __init__(self, queryset: Any, **options: Any) -> None:
@@ -96,7 +97,7 @@ class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # 
         self.choices = groups
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the keys of the offered rights among the value's."""
+        """Return the keys of those rights in the value that the field offers."""
         prepared = super().prepare_value(value)
         offered = {str(key) for key in self.offered}
         return [key for key in prepared if str(key) in offered] if isinstance(prepared, list) else prepared

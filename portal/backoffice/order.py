@@ -1,4 +1,4 @@
-"""One order as an operator sees it: where the money is, what waits, and the operations at the bank.
+"""An order as an operator sees it: where the money is, what waits, and the operations at the bank.
 
 Rule operator.page.
 """
@@ -30,7 +30,7 @@ from portal.orders.disputed import ORDER_BADGES
 from portal.orders.order import Order
 from webhooks.models import Delivery, Subscription
 
-MAXIMUM = 50  # the rows that a table on the page shows at most; the admin's list has all of them
+MAXIMUM = 50  # the maximum number of rows in a table on the page; the admin's list shows all of them
 HELD_SENTENCE = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
 RELEASED_SENTENCE = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING_SENTENCE = "No money has moved to the merchant: the hold of {amount}{card} is being released."
@@ -55,7 +55,7 @@ OUTSIDE = "Refund in the provider’s own dashboard"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table on the page. `title` names the row, such as "Refund R-1"."""
+    """A line in one of the page's tables. `title` names the row, such as "Refund R-1"."""
 
     row: Any
     title: str
@@ -72,7 +72,7 @@ class Line:
 
 
 class Page:
-    """The content of an order's page for one operator. The rows of each section are read on first use.
+    """The content of an order's page for one operator. The rows for a section are read when they are first used.
 
     The checkout must have been read with `current_checkouts.with_read_at`.
     """
@@ -105,7 +105,7 @@ class Page:
 
     @cached_property
     def extra_badges(self) -> Sequence[Badge]:
-        """Return the extra badges: an operation in doubt, the latest dispute, a failed or returned refund."""
+        """Return the additional badges: an operation in doubt, the latest dispute, a failed or returned refund."""
         in_doubt = any(row.state in order_badges.STATES for row in self._operations)
         extra_badges = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
         extra_badges += [ORDER_BADGES[Dispute.Status(row.status)] for row in self.disputes[:1]]
@@ -122,7 +122,7 @@ class Page:
 
     @cached_property
     def unresolved(self) -> Sequence[overview_figures.UnresolvedOperation]:
-        """Return the operations whose outcome is not known."""
+        """Return the operations whose outcome is still unknown."""
         unclear = [row for row in self._operations if badges.is_unresolved(row)]
         order_id, hold_ends = self.checkout.merchant_order_id, self.checkout.capture_before
         return [overview_figures.describe_unresolved(row, order_id, self.now, hold_ends) for row in unclear]
@@ -143,7 +143,7 @@ class Page:
 
     @cached_property
     def payments(self) -> Sequence[Line]:
-        """Return the cards, each with its state."""
+        """Return the cards, each with the state of its payment."""
         if not self._may_see(Payment):
             return []
         rows = Payment.objects.filter(checkout_uuid=self.checkout.pk).order_by("pk")[:MAXIMUM]
@@ -185,14 +185,14 @@ class Page:
 
     @cached_property
     def refunds_and_disputes(self) -> Sequence[Line]:
-        """Return the refunds, the disputes and the bookings by operators."""
+        """Return the refunds, the disputes, and the bookings that operators made."""
         lines = [self._describe_refund(row) for row in self._refunds]
         lines += [self._describe_dispute(row) for row in self.disputes]
         return lines + [self._describe_booking(row) for row in self.bookings]
 
     @property
     def refunds_and_disputes_title(self) -> str:
-        """Return the title of the table of refunds, disputes and bookings.
+        """Return the title of the table with refunds, disputes and bookings.
 
         The title does not say that money was returned, because a refund can fail.
         """
@@ -208,7 +208,7 @@ class Page:
 
     @property
     def no_delivery_reason(self) -> str:
-        """Return the likely reason why no webhook was sent about the order, as a sentence."""
+        """Return a sentence that says why, most likely, no webhook was sent about the order."""
         first = Subscription.objects.filter(merchant=self.checkout.merchant_id).aggregate(Min("created_at"))
         since = first["created_at__min"]
         if since is None:
@@ -218,19 +218,19 @@ class Page:
 
     @property
     def times(self) -> Sequence[tuple[str, datetime]]:
-        """Return the times at which the order was made, held, captured and so on, with their labels."""
+        """Return the times of the order's events, such as its creation, hold and capture, with their labels."""
         is_held = self.checkout.status == Status.AUTHORIZED
         names = TIMES | ({"capture_before": "Hold ends"} if is_held else {})
         return [(words, at) for name, words in names.items() if (at := getattr(self.checkout, name))]
 
     @property
     def age(self) -> str:
-        """Return how long ago the order was made."""
+        """Return the time since the order was created, in words."""
         return ages.in_words(self.now - self.checkout.created_at)
 
     @property
     def place(self) -> str:
-        """Return where the money is: "hold", "shop" or "card"; "" if it has not moved or is elsewhere."""
+        """Return where the money is: "hold", "shop" or "card", or "" if it has not moved or is elsewhere."""
         is_elsewhere = self._cards and any(card.settled or card.outside for card in self._cards)
         if (
             is_elsewhere
@@ -268,7 +268,7 @@ class Page:
 
     @property
     def _refused_sentence(self) -> str:
-        """Return sentences about the cards of a refund, "" unless a card has refused its part."""
+        """Return sentences about the cards that get a refund, or "" if no card has refused its part."""
         is_refunding = self.checkout.status == Status.REFUNDING and self._may_see(Operation)
         parts = self.order.sent_parts if is_refunding else []
         refused = [part for part in parts if part.state == Operation.State.FAILED]
@@ -281,7 +281,7 @@ class Page:
 
     @property
     def _cards(self) -> Sequence[Card]:
-        """Return the sums that each card bears.
+        """Return what each card bears.
 
         The list is empty if the statuses of the order and its shares already say where all money is.
         """
@@ -290,21 +290,21 @@ class Page:
 
     @property
     def _returned_amount(self) -> int:
-        """Return the amount of returned refunds that was not refunded again yet, in minor units."""
+        """Return the amount of returned refunds that has not been refunded again yet, in minor units."""
         is_refunded = self.checkout.status == Status.REFUNDED
         return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
 
     @property
     def other_place(self) -> str:
-        """Return a sentence about the other place where the money of a hold can be.
+        """Return a sentence about the second place where the money of a hold can be.
 
-        It is "" unless the capture of the hold is unresolved.
+        It is "" unless the outcome of the capture is unknown.
         """
         return OTHER_PLACES.get(self._unknown_kind, "") if self.place == "hold" else ""
 
     @property
     def _unknown_kind(self) -> str:
-        """Return the kind of the unresolved authorization or capture on the lead's card, or ""."""
+        """Return "authorize" or "capture" if the outcome of this operation on the lead's card is unknown, else ""."""
         lead_operations = [
             row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk
         ]
@@ -323,7 +323,7 @@ class Page:
         refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,
-            # With its reference, a refund has the same name here as in the table of refunds.
+            # The reference makes the refund's name here the same as in the table of refunds.
             " ".join([title, *refs]),
             badges.of_operation(row),
             self._display(row.amount),
@@ -339,7 +339,7 @@ class Page:
         return Line(row, title, REFUND[row.status], self._display(row.amount), at, note=note)
 
     def _failed_at(self, row: Refund) -> datetime | None:
-        """Return when the last part of a failed refund was refused."""
+        """Return when the bank refused the last part of a failed refund."""
         parts = [part for part in self._operations if part.refund_uuid == row.pk and part.ended_at]
         has_failed = row.status == Refund.Status.FAILED
         return max((part.ended_at for part in parts if part.ended_at), default=None) if has_failed else None
@@ -366,23 +366,23 @@ class Page:
 
 
 def card_of(payment: Payment) -> str:
-    """Return a card and its owner: "Visa 4242", or "a mate’s Visa 4242"."""
+    """Return a card with its owner: "Visa 4242", or "a mate’s Visa 4242"."""
     owner = "a mate’s " if payment.kind == Payment.Kind.SHARE else ""
     return f"{owner}{payment.card_brand or 'card'} {payment.card_last4}".strip()
 
 
 def format_utc(at: datetime | None) -> str:
-    """Return a time in the operators' format: "25 Nov 14:03:12"."""
+    """Format a time as operators see it: "25 Nov 14:03:12"."""
     return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
 
 
 def format_when(at: datetime | None) -> str:
-    """Return a time for a sentence: "on 25 Nov at 14:03:12"."""
+    """Format a time for use in a sentence: "on 25 Nov at 14:03:12"."""
     return "" if at is None else f"on {at.day} {at:%b} at {at:%H:%M:%S}"
 
 
 def _sentence_by_status(checkout: Checkout, amount: str) -> str:
-    """Return a sentence about where the money is, based only on the order's state."""
+    """Return a sentence that says where the money is according to the order's state."""
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
     until = format_utc(checkout.capture_before)
     sentences = {

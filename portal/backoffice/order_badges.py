@@ -1,7 +1,7 @@
-"""An order's second badge, which shows a failed or returned refund, a dispute or an operation in doubt.
+"""An order's second badge. It shows a failed or returned refund, a dispute, or an operation in doubt.
 
-The badges of refunds and disputes are those of the merchants' portal. One statement reads the badges for all
-orders of a page.
+Refunds and disputes have the same badges as in the merchants' portal. One statement reads the badges for all
+orders on a page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ BADGES: dict[str, Badge] = {
 
 
 def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
-    """Return the second badge of each order that has one, by the order's UUID.
+    """Return the second badges, by the UUID of the order. Orders without a second badge are left out.
 
     Only rows that this operator may see are considered.
     """
@@ -42,7 +42,7 @@ def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
 
 
 def _badge_rank(name: str) -> int:
-    """Return a badge's rank. A badge with a higher rank replaces one with a lower rank.
+    """Return a badge's rank. A badge with a higher rank replaces a badge with a lower rank.
 
     The latest dispute replaces a failed or returned refund, and an operation in doubt replaces both.
     """

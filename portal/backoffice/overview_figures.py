@@ -1,4 +1,4 @@
-"""The figures and lists of the operators' overview.
+"""The figures and lists on the operators' overview.
 
 Fewer than twenty statements read them, and each statement reads only open rows. Rule operator.page.
 """
@@ -34,7 +34,7 @@ MAXIMUM = 1000  # the maximum number of rows that are counted
 
 @dataclass(frozen=True)
 class UnresolvedOperation:
-    """An operation whose outcome is not known yet."""
+    """An operation whose outcome is still unknown."""
 
     operation: Operation
     order_id: str
@@ -47,7 +47,7 @@ class UnresolvedOperation:
 
     @property
     def summary(self) -> str:
-        """Return sentences with the time of sending, the number of tries, and the time of the next try."""
+        """Return sentences with the time of sending, the number of attempts, and the time of the next attempt."""
         tries = self.operation.attempts
         sentences = [
             f"Sent {_time_words(self.operation.created_at)}.",
@@ -59,7 +59,7 @@ class UnresolvedOperation:
 
     @property
     def _hold_end_sentences(self) -> str:
-        """Return sentences about the end of the hold that a capture takes (rule doubt.capture_after)."""
+        """Return sentences about the end of the hold that this operation captures (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
         ends = f"The hold ends\N{NO-BREAK SPACE}{_time_words(self.hold_ends)}."
@@ -75,7 +75,7 @@ class UnresolvedOperation:
 
 @dataclass(frozen=True)
 class Board:
-    """The data of the overview at the time `at`.
+    """The data on the overview at the time `at`.
 
     Each list contains only its oldest rows. `parked` is at most `maximum`.
     """
@@ -88,7 +88,7 @@ class Board:
     cases: Sequence[cases.Case]
     failing: Sequence[tuple[Endpoint, str]]
     parked: int
-    dropped_mails: int  # given up in the last day
+    dropped_mails: int  # mails that the service gave up in the last day
     replica: lag.ReplicaLag | None
     maximum: int = MAXIMUM
     late_after: str = LATE_AFTER
@@ -96,12 +96,12 @@ class Board:
 
     @property
     def stop_of_all(self) -> Switch | None:
-        """Return the stop of all merchants, or None if they are not all stopped."""
+        """Return the stop that stops all merchants, or None if not all are stopped."""
         return next((switch for switch in self.stops if switch.merchant_id is None), None)
 
     @property
     def oldest(self) -> Queue | None:
-        """Return the queue whose oldest row has waited longest. Late queues come first."""
+        """Return the queue whose oldest row has waited longest. Late queues come before all others."""
         waiting = [queue for queue in self.queues if queue.since]
         return min(waiting, key=lambda queue: (queue.verdict != LATE, queue.since), default=None)
 
@@ -112,12 +112,12 @@ class Board:
 
     @property
     def breaches(self) -> int:
-        """Return how many open discrepancies were found by `manage.py prove_ledger`."""
+        """Return how many open discrepancies `manage.py prove_ledger` has found."""
         return sum(case.discrepancy.kind_entry.runbook == kinds.BROKEN for case in self.cases)
 
 
 def read_board(request: HttpRequest | None = None) -> Board:
-    """Return the current data of the overview, with the actions that the request's operator may take."""
+    """Return the current data for the overview, with the actions that the request's operator may take."""
     now = clock.now()
     unclear, open_cases = waiting_rows(now, request)
     parked, dropped_mails = _count_failures(now)
@@ -136,7 +136,7 @@ def read_board(request: HttpRequest | None = None) -> Board:
 
 
 def stop_of_all(request: HttpRequest) -> Switch | None:
-    """Return the stop of all merchants, or None without such a stop or if this operator may not see stops."""
+    """Return the stop of all merchants. Return None if there is none, or if this operator may not see stops."""
     rows = Switch.objects.filter(merchant=None, is_stopped=True)
     return rows.first() if frame.may_see(request, "payments.switch") else None
 
@@ -144,7 +144,7 @@ def stop_of_all(request: HttpRequest) -> Switch | None:
 def waiting_rows(
     now: datetime, request: HttpRequest | None
 ) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
-    """Return the unresolved operations and the open cases, each oldest first. Two statements read them."""
+    """Return the unresolved operations and the open cases, both oldest first. Two statements read them."""
     rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
     rows = rows.select_related("payment__merchant")
     order = Checkout.objects.filter(pk=OuterRef("payment__checkout_uuid"))
@@ -155,7 +155,7 @@ def waiting_rows(
 
 
 def count_waiting() -> tuple[int, int]:
-    """Return how many operations are unresolved and how many discrepancies are open.
+    """Return the number of unresolved operations and the number of open discrepancies.
 
     Each number is at most MAX_LISTED. One statement counts both.
     """
@@ -172,7 +172,7 @@ def count_waiting() -> tuple[int, int]:
 def describe_unresolved(
     operation: Operation, order_id: str, now: datetime, hold_ends: datetime | None
 ) -> UnresolvedOperation:
-    """Return an operation whose outcome is not known yet, in words."""
+    """Return the description of an operation whose outcome is still unknown."""
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.judge_wait(age, operation_queue.MAX_PAYER_WAIT)
@@ -184,7 +184,7 @@ def describe_unresolved(
 
 
 def _time_words(moment: datetime) -> str:
-    """Return a time of day with its preposition, without a line break between them."""
+    """Return a time of day with its preposition. No line break is possible between the two."""
     return f"at\N{NO-BREAK SPACE}{moment:%H:%M:%S}"
 
 
@@ -197,8 +197,8 @@ def _failing_endpoints(now: datetime) -> list[tuple[Endpoint, str]]:
 def _count_failures(now: datetime) -> tuple[int, int]:
     """Count the deliveries that were parked today and are not closed, and the mails dropped in the last day.
 
-    Test events do not count. The query of deliveries filters by all merchants, so that it can use an index
-    that begins with the merchant. One statement counts both.
+    Test events do not count. The query for deliveries names all merchants, so that it can use an index that
+    begins with the merchant. One statement counts both.
     """
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     parked = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)

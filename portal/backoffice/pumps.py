@@ -1,4 +1,4 @@
-"""The pumps, by the titles that operators see.
+"""The pumps, with the titles that operators see.
 
 A pump that an operator starts runs in the process that serves the operator's request.
 """
@@ -12,7 +12,8 @@ from config import schedule
 from webhooks import delivery_sender
 from webhooks.tasks import DRAIN_SECONDS
 
-# The titles of the pumps that an operator can run, by the pump's name. Pumps that run every second are first.
+# The titles of the pumps that an operator can run, keyed by the pump's name. Pumps that run every second come
+# first.
 TITLES = {
     **schedule.PUMPS,
     **schedule.HOURLY,
@@ -22,7 +23,7 @@ SENDING_SECONDS = 3.0
 
 
 def run(name: str) -> float:
-    """Run a pump of TITLES and return the seconds that it took. Raises the pump's exceptions."""
+    """Run a pump from TITLES. Return the seconds that it took. Raises the pump's exceptions."""
     started = time.monotonic()
     if name == schedule.DELIVER_DUE:
         send_webhooks(SENDING_SECONDS)
@@ -32,7 +33,7 @@ def run(name: str) -> float:
 
 
 def send_webhooks(seconds: float) -> None:
-    """Send due webhooks from this process for `seconds`, then stop when all results are recorded."""
+    """Send due webhooks from this process for `seconds`. Then stop when all results are recorded."""
     sender = delivery_sender.Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
     sender.start()
     time.sleep(seconds)

@@ -1,6 +1,6 @@
 """The rows that wait for each pump, and whether they have waited too long.
 
-Each queue costs one cheap query.
+Each queue needs one cheap query.
 """
 
 from collections.abc import Callable
@@ -28,12 +28,12 @@ SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 MAILS = "portal.tasks.send_emails"
 BANK = "payments.providers.sandbox.tasks.send_notifications"
 
-# The maximum ages of rows that are not late.
+# The longest waits for which rows do not count as late.
 USUAL_PATIENCE = timedelta(seconds=5)  # a pump starts every second, or every three seconds at worst
 PACED_PATIENCE = timedelta(
     minutes=1
-)  # webhooks and texts wait for endpoints and carriers that respond slowly
-MAIL_PATIENCE = timedelta(minutes=15)  # a mail server can ask to try again in some minutes (greylisting)
+)  # webhooks and texts wait for endpoints and carriers that can respond slowly
+MAIL_PATIENCE = timedelta(minutes=15)  # a mail server can ask us to try again in some minutes (greylisting)
 REFUND_PATIENCE = timedelta(hours=24)  # a provider can need a day for a refund
 FINE, LATE = "fine", "late"
 LATE_AFTER = f"{USUAL_PATIENCE.seconds} s"
@@ -48,7 +48,7 @@ Oldest = Callable[[datetime], datetime | None]
 
 @dataclass(frozen=True)
 class Queue:
-    """Rows that wait for a pump. `since` is when the oldest row became due, None if no row waits."""
+    """Rows that wait for a pump. `since` is the time at which the oldest row became due, or None if no row waits."""
 
     title: str
     pump: str
@@ -76,9 +76,9 @@ def _build_queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, 
 
 
 def _oldest_of(model: type[Model], column: str, **conditions: Any) -> Oldest:
-    """Return a function that finds when the oldest due row became due.
+    """Return a function that finds the time at which the oldest due row became due.
 
-    `column` holds the due times, and `conditions` select the rows.
+    `column` has the due times, and `conditions` select the rows.
     """
 
     def oldest(now: datetime) -> datetime | None:
@@ -89,16 +89,16 @@ def _oldest_of(model: type[Model], column: str, **conditions: Any) -> Oldest:
 
 
 def _oldest_text(now: datetime) -> datetime | None:
-    """Return when the oldest SMS message that waits was created. Each failed attempt moves its `due_at` ahead.
+    """Return the creation time of the oldest waiting SMS message. Each failed attempt moves its `due_at` ahead.
 
-    The primary is read, because messages with codes are not copied to replicas.
+    The query reads from the primary, because messages with codes are not copied to replicas.
     """
     with replica.use_primary():
         return _oldest_of(SmsMessage, "created_at", ended_at=None, due_at__isnull=False)(now)
 
 
 def _oldest_refund(now: datetime) -> datetime | None:
-    """Return when the oldest open refund began.
+    """Return the time at which the oldest open refund began.
 
     No index serves only this query. It still reads few rows, because few operations are open.
     """
@@ -107,8 +107,8 @@ def _oldest_refund(now: datetime) -> datetime | None:
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 
 
-# For each queue: its title, its pump, how long a row can wait, and the function that finds when the oldest
-# row became due.
+# For each queue: its title, its pump, how long a row can wait, and the function that finds the time at which
+# the oldest row became due.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Operations to finish", FINISH_OPERATIONS, USUAL_PATIENCE, operation_queue.oldest_due_at),
     ("Holds to release", EXPIRE_DUE, USUAL_PATIENCE, lambda now: expiry.oldest_deadline(Status.AUTHORIZED)),

@@ -1,6 +1,6 @@
-"""The rows of the operators' lists of disputes, payments, operations, refunds, events, stops and more.
+"""The rows in the operators' lists of disputes, payments, operations, refunds, events, stops and more.
 
-Each row names its kind, its order and its amount in words. Its ids are on its own page.
+Each row names its kind, its order and its amount in words. The ids are on the row's own page.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from webhooks.models import Delivery
 
 @dataclass(frozen=True)
 class RecordRow:
-    """A row of a list. `order_uuid` is the order that it belongs to, and `note` is the second line of its title."""
+    """A row in a list. `order_uuid` is the order to which it belongs, and `note` is the second line of its title."""
 
     record: Any
     title: str
@@ -40,20 +40,20 @@ class RecordRow:
 
     @property
     def heading(self) -> str:
-        """Return the heading of the row's own page, such as "Dispute of £22.50, A-20417"."""
+        """Return the heading of the row's page, such as "Dispute of £22.50, A-20417"."""
         title = f"{self.title} of {self.amount}" if self.amount else self.title
         return f"{title}, {self.order_id}" if self.order_id else title
 
 
 def build_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
-    """Return the rows for one page of a list. One statement reads the order ids of all rows."""
+    """Return the rows for a page of a list. One statement reads the order ids for all rows."""
     rows = [DESCRIPTIONS[row._meta.label_lower](row) for row in records]
     ids = subjects.read_order_ids([row.order_uuid for row in rows if row.order_uuid])
     return [replace(row, order_id=ids.get(row.order_uuid, "") if row.order_uuid else "") for row in rows]
 
 
 def build_refund_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
-    """Return the rows for one page of refunds. If a card's bank returned a part, the badge is "Returned"."""
+    """Return the rows for a page of refunds. If a card's bank returned a part, the badge is "Returned"."""
     parts = Operation.objects.filter(refund_uuid__in=[row.pk for row in records])
     returned = {
         part.refund_uuid
@@ -67,7 +67,7 @@ def build_refund_rows(records: Sequence[Any], request: HttpRequest) -> list[Reco
 
 
 def build_payment_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
-    """Return the rows for one page of payments. A payment with an open dispute has the badge "Disputed"."""
+    """Return the rows for a page of payments. A payment with an open dispute has the badge "Disputed"."""
     open_disputes = Dispute.objects.filter(
         payment__in=[row.pk for row in records], status=Dispute.Status.OPEN
     )
@@ -79,7 +79,7 @@ def build_payment_rows(records: Sequence[Any], request: HttpRequest) -> list[Rec
 
 
 def build_event_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
-    """Return the rows for one page of events. Each has the badge of its newest delivery, as its own page."""
+    """Return the rows for a page of events. Each has the badge of its newest delivery, as on its own page."""
     deliveries = lookup.deliveries_of([row.pk for row in records]).order_by("pk")
     newest = {delivery.event_id: delivery for delivery in deliveries}
     return [

@@ -1,4 +1,4 @@
-"""The operators' search, which finds an order and its payments by any id, reference or number.
+"""The operators' search. It finds an order and its payments by any id, reference or number.
 
 Each look-up uses an index. A phone number must be complete. Rule operator.search.
 """
@@ -23,8 +23,8 @@ from webhooks.models import Attempt, Delivery, Event
 MAX_SHOWN = 50
 MAX_TERM = 255
 LAST4_DIGITS, PHONE_DIGITS = 4, 7
-# The rows that a UUID can identify: a label, the model, the column of the UUID (indexed), and the column with
-# the checkout's UUID.
+# The rows that a UUID can identify: a label, the model, the column that has the UUID (indexed), and the column
+# with the checkout's UUID.
 KEYS: Sequence[tuple[str, type[Model], str, str]] = (
     ("uuid", Checkout, "pk", "pk"),
     ("share", PaymentRequest, "pk", "checkout"),
@@ -45,7 +45,7 @@ KEYS: Sequence[tuple[str, type[Model], str, str]] = (
 
 @dataclass(frozen=True)
 class SearchResults:
-    """The results of a search: the newest orders first, and merchants.
+    """The results of a search: orders, with the newest first, and merchants.
 
     `is_number` is true if the term is a phone number. `is_cut` is true if older orders were found but are not
     shown.
@@ -58,20 +58,20 @@ class SearchResults:
 
     @property
     def found_by(self) -> str:
-        """Return the kind of id that matched all orders, such as "order ID", or "" if the kinds differ."""
+        """Return the kind of id that matched all orders, such as "order ID". Return "" if the kinds differ."""
         return "" if self.has_mixed_id_kinds else self.orders[0].found_by
 
     @property
     def has_mixed_id_kinds(self) -> bool:
-        """Return whether different kinds of ids matched the orders. This is also true without orders."""
+        """Return whether the orders matched different kinds of ids. This is also true if there are no orders."""
         return len({row.found_by for row in self.orders}) != 1
 
 
 def find_rows(term: str, request: HttpRequest) -> SearchResults:
     """Return the orders and merchants that match a term.
 
-    An order matches if one of its ids or references, the last 4 digits of a card, or a phone number is equal
-    to the term. A merchant matches if its name contains the term.
+    An order matches if the term is one of its ids or references, the last 4 digits of one of its cards, or
+    one of its phone numbers. A merchant matches if its name contains the term.
     """
     term = term.replace("\0", "").strip()[:MAX_TERM]
     id_kinds: dict[UUID, str] = {}
@@ -104,7 +104,7 @@ def _payments_by_order(uuids: Sequence[UUID]) -> dict[UUID, list[Payment]]:
 
 
 def _find_orders(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield a kind of id, such as "order ID", and the UUIDs of the orders that match the term by it."""
+    """Yield pairs: a kind of id, such as "order ID", and the UUIDs of the orders that match the term by it."""
     if not term:
         return
     if uuid := _parse_uuid(term):
@@ -141,13 +141,14 @@ def _find_by_phone_number(number: str) -> Iterator[tuple[str, Sequence[UUID]]]:
 def _find_by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     """Yield the orders of the rows with this UUID, then the orders of related discrepancies.
 
-    A discrepancy is related if it has this UUID, or if it is open and about the row with this UUID.
+    A discrepancy is related if it has this UUID. It is also related if it is open and about the row with this
+    UUID.
     """
     yield from _find_by_key(uuid)
     discrepancies: QuerySet[Any, Any] = cases.with_order_and_deadline(
         Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
     )
-    # These are few: one discrepancy with this UUID, and one open discrepancy of each kind about the row.
+    # There are only a few: one discrepancy with this UUID, and one open discrepancy of each kind about the row.
     references = list(discrepancies.values_list("order_uuid", "subject"))
     yield "discrepancy", [order_uuid for order_uuid, _ in references if order_uuid is not None]
     for subject in {subject for _, subject in references} - {uuid, None}:

@@ -1,4 +1,4 @@
-"""Describes the rows that an operator is asked about before an action changes them."""
+"""Describes the rows about which an operator is asked before an action changes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from payments.models import Discrepancy, Merchant, Operation
 from portal.backoffice import badges, cases
 from portal.badges import Badge
 
-# The verb for the outcome of an operation.
+# The verb for each outcome of an operation.
 ENDED = {
     Operation.State.FAILED: "failed",
     Operation.State.DECLINED: "declined",
@@ -25,7 +25,7 @@ ENDED = {
 
 @dataclass(frozen=True)
 class RowDescription:
-    """The description of a row that an operator is asked about. A missing value is "" or None."""
+    """The description of a row about which an operator is asked. A missing value is "" or None."""
 
     title: str
     address: str
@@ -35,13 +35,13 @@ class RowDescription:
     order_uuid: UUID | None = None
     merchant: str = ""
     card: str = ""
-    difference: str = ""  # shown instead of the amount, except if it is ""
+    difference: str = ""  # shown instead of the amount, unless it is ""
     at: datetime | None = None
     time_label: str = "since"  # the word before the time, such as "made"
 
 
 def describe_rows(rows: Sequence[Model]) -> list[RowDescription]:
-    """Return the descriptions of rows of one model. One statement looks up the orders of all rows."""
+    """Return the descriptions of rows of one model. One statement reads the orders of all rows."""
     if rows and isinstance(rows[0], Discrepancy):
         return list(_describe_discrepancies(rows))
     if rows and isinstance(rows[0], Operation):
@@ -108,5 +108,5 @@ def _describe_discrepancies(rows: Sequence[Any]) -> Iterator[RowDescription]:
 
 
 def read_order_ids(uuids: Sequence[UUID]) -> Mapping[UUID, str]:
-    """Return the merchants' order ids, by the orders' UUIDs."""
+    """Return the merchants' order ids, keyed by the orders' UUIDs."""
     return dict(Checkout.objects.filter(pk__in=uuids).values_list("pk", "merchant_order_id"))

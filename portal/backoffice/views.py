@@ -1,4 +1,4 @@
-"""The operators' pages: overview, search, operations, and the question that confirms an action."""
+"""The operators' pages: the overview, the search, the operations, and the question that confirms an action."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ VIEW_PERMISSION = "payments.view_operation"
 def show_overview(request: HttpRequest) -> HttpResponse:
     """Show the search, the open cases, and links to all records.
 
-    The page then loads the current state (`now`) with a second request.
+    The page then makes a second request to load the current state (`now`).
     """
     return _render_page(request, "overview", {"title": "Overview"})
 
@@ -36,7 +36,7 @@ def show_overview(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required(VIEW_PERMISSION, raise_exception=True)
 def show_current_state(request: HttpRequest) -> HttpResponse:
-    """Show the part of the overview that contains the current state."""
+    """Show the part of the overview with the current state."""
     return TemplateResponse(request, "operators/_now.html", {"board": overview_figures.read_board()})
 
 
@@ -60,7 +60,7 @@ def show_operations(request: HttpRequest) -> HttpResponse:
 def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     """Ask the operator to confirm an action on one row.
 
-    The question is shown below the row if htmx requests it, or else on a separate page.
+    If htmx requests the question, it is shown below the row. Otherwise, it is shown on a separate page.
     """
     row = _row_of_action(action, key)
     asked_question = _question_about(request, action, row)
@@ -96,7 +96,7 @@ def _row_of_action(action: str, key: UUID) -> Operation | Discrepancy:
 
 
 def is_part(request: HttpRequest) -> bool:
-    """Return whether htmx requests a part of a page."""
+    """Return whether htmx requests only a part of a page."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
     return bool(htmx) and not htmx.history_restore_request
 
@@ -105,7 +105,7 @@ def is_part(request: HttpRequest) -> bool:
 @require_safe
 @permission_required(frame.SEARCH_PERMISSIONS, raise_exception=True)
 def show_search(request: HttpRequest) -> HttpResponse:
-    """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
+    """Show the orders and merchants that match a term. If only one order matches, redirect to its page."""
     term = request.GET.get("q", "")
     results = search.find_rows(term, request)
     response = _show_results(request, term, results)

@@ -1,4 +1,4 @@
-"""The top of a discrepancy's page: its cause, its age, and its remedy with a link to where it is done."""
+"""The top of a discrepancy's page: its cause, its age, and its remedy with a link to the page for the remedy."""
 
 from django.db.models.functions import Now
 from django.http import HttpRequest
@@ -19,7 +19,7 @@ ON_MERCHANT = (kinds.SMS_BUDGET_OF_MERCHANT,)
 
 
 def head_of_discrepancy(row: Discrepancy, request: HttpRequest) -> Head:
-    """Return the cause of a discrepancy and its age, and what an operator does about it on which page."""
+    """Return the cause and the age of a discrepancy, and what an operator must do about it on which page."""
     read = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).annotate(read_at=Now()).get()
     case = cases.build_case(read, read.read_at, None)
     badge = badges.of_discrepancy(row, f"Open for {case.age}", is_old=case.is_old)
@@ -37,12 +37,12 @@ def head_of_discrepancy(row: Discrepancy, request: HttpRequest) -> Head:
 
 
 def _is_closed_here(row: Discrepancy) -> bool:
-    """Return whether the remedy is on the discrepancy's own page."""
+    """Return whether the button for the remedy is on the discrepancy's own page."""
     return bool(row.kind_entry.remedies) and row.kind_entry.remedies[0].page == "discrepancy"
 
 
 def _step(row: Discrepancy, instructions: str) -> str:
-    """Return the instructions of the kind, and the page that has the buttons if it is another page."""
+    """Return the instructions for this kind of discrepancy. If the buttons are on a different page, name that page."""
     kind = row.kind_entry
     if not kind.remedies or _is_closed_here(row) or row.operation_id is None:
         return instructions
@@ -52,7 +52,7 @@ def _step(row: Discrepancy, instructions: str) -> str:
 
 
 def _links(row: Discrepancy, request: HttpRequest) -> list[Link]:
-    """Return the pages on which the discrepancy is decided, the main one first."""
+    """Return links to the pages on which an operator decides the discrepancy, with the main page first."""
     links = link_to(request, "Open the operation", "payments.operation", row.operation_id)
     if row.kind_entry in ON_DISPUTE:
         links = link_to(request, "Open the dispute", "payments.dispute", row.subject)

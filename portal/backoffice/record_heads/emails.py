@@ -1,4 +1,4 @@
-"""The top of an e-mail's page: what it is about, whether it was sent, and a link to what it is about."""
+"""The top of an e-mail's page: its subject matter, whether it was sent, and a link to the row that it is about."""
 
 from uuid import UUID
 
@@ -29,13 +29,13 @@ DROPPED_STEP = (
 
 
 def checkout_uuid_of(row: OutboundEmail) -> UUID | None:
-    """Return the order that an e-mail is about, or None."""
+    """Return the UUID of the order that an e-mail is about, or None."""
     checkout_uuid = row.facts.get("checkout")
     return UUID(checkout_uuid) if checkout_uuid else None
 
 
 def head_of_email(row: OutboundEmail, request: HttpRequest) -> Head:
-    """Return what an e-mail is about, its state, and what to do if it was not sent."""
+    """Return what an e-mail is about and its state. If it was not sent, also return what to do."""
     badge, checkout_uuid = badges.of_email(row), checkout_uuid_of(row)
     is_named = row.kind == "sensitive_change"
     what = str(row.facts.get("what", "")) if is_named else mail_kinds.kind_in_words(row.kind)
@@ -71,7 +71,7 @@ def _state_words(row: OutboundEmail) -> str:
 
 
 def _link_to_subject(row: OutboundEmail, request: HttpRequest) -> list[Link]:
-    """Return a link to the row whose UUID begins the e-mail's key, if the row still exists."""
+    """Return a link to the row whose UUID is at the beginning of the e-mail's key, if the row still exists."""
     if row.kind not in SUBJECTS:
         return []
     words, label = SUBJECTS[row.kind]

@@ -1,4 +1,4 @@
-"""The type of the top of a record's page, and the parts that several models share."""
+"""The top of a record's page: its type, and the parts that several models share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ NO_STEP = "No action is needed."
 
 
 class Link(NamedTuple):
-    """A link to the page where a step is done."""
+    """A link to the page on which an operator takes a step."""
 
     words: str
     address: str
@@ -29,9 +29,9 @@ class Head:
     """The top of a record's page.
 
     `summary` says what the record is and explains its state. `next_step` says what to do. `links` lead to the
-    pages where it is done. `form` is a button that does a step at once. If `is_waiting` is true, an operator has
-    to act. The main button is then `form`, or else `action`, one of the actions of the record's admin, or else the
-    first link.
+    pages for this step. `form` is a button that takes a step at once. If `is_waiting` is true, an operator
+    has to act. The main button is `form`. Without a form, it is `action`, which is one of the actions of the
+    record's admin. Without both, it is the first link.
     """
 
     summary: str
@@ -49,7 +49,7 @@ class Head:
 
 
 def link_to(request: HttpRequest, words: str, label: str, key: object) -> list[Link]:
-    """Return a link to a row's page, or no link if there is no row or this operator may not see its list."""
+    """Return a link to a row's page. Return no link without a row, or if this operator may not see its list."""
     if key is None or not frame.may_see(request, label):
         return []
     return [Link(words, columns.page_address(label, key))]
@@ -60,7 +60,7 @@ def link_to_order(request: HttpRequest, checkout_uuid: UUID | None) -> list[Link
 
 
 def order_words(checkout_uuid: UUID | None) -> str:
-    """Return "order A-20417", or "no order" without an order that exists."""
+    """Return "order A-20417", or "no order" if the order does not exist."""
     if checkout_uuid is None:
         return "no order"
     order_id = Checkout.objects.filter(pk=checkout_uuid).values_list("merchant_order_id", flat=True).first()
@@ -70,12 +70,12 @@ def order_words(checkout_uuid: UUID | None) -> str:
 def case_head(
     request: HttpRequest, summary: str, badge: Badge, case: Discrepancy, *links: Link, action: str = ""
 ) -> Head:
-    """Return the head of a record with an open discrepancy, whose instructions are the next step."""
+    """Return the head for a record with an open discrepancy. The next step is what the discrepancy's kind requires."""
     case_links = link_to(request, "Open the discrepancy", "payments.discrepancy", case.pk)
     step = f"{case.kind_entry.sentence}. {cases.instructions_of(case, clock.now())}"
     return Head(summary, step, badge, [*links, *case_links], is_waiting=True, action=action)
 
 
 def open_case(**lookups: Any) -> Discrepancy | None:
-    """Return the oldest open discrepancy that the lookups find."""
+    """Return the oldest open discrepancy that matches the lookups."""
     return Discrepancy.objects.filter(closed_at=None, **lookups).order_by("created_at").first()

@@ -26,7 +26,7 @@ WHAT: dict[str, str] = {
 }
 REIMBURSEMENT = "This {pays} {amount} of a mate’s share back to the lead’s {card}."
 OUTSIDE = "This was done in the provider’s own dashboard, not by this service: {kind} of {amount}, {card}."
-# The verbs of these sentences, by the state of an operation that has ended.
+# The verbs in these sentences, by the state of an operation that has ended.
 ENDED: dict[str, dict[str, str]] = {
     State.SUCCEEDED: {"asks": "asked", "pays": "paid"},
     State.DECLINED: {"asks": "asked", "pays": "was to pay"},
@@ -87,7 +87,7 @@ def find_case(row: Operation) -> Discrepancy | None:
 
 
 def _remedy(row: Operation, case: Discrepancy) -> str:
-    """Return the remedy that is most likely to help: if the card cannot take a refund, it is settled outside."""
+    """Return the remedy that is most likely to help: if the card cannot take a refund, settling it outside."""
     actions = [remedy.action for remedy in case.kind_entry.remedies if remedy.page == "operation"]
     is_hopeless = not reasons.can_succeed_again(row.reason)
     if is_hopeless and definitions.SETTLE_OUTSIDE.action in actions:
@@ -120,14 +120,14 @@ def _when(row: Operation) -> str:
 
 
 def _look_up_form(request: HttpRequest, row: Operation) -> Link | None:
-    """Return the button that asks the provider now, if the operation is in doubt and the operator may do so."""
+    """Return the button that queries the provider now, if the operation is in doubt and the operator may do so."""
     if not operation_queue.is_in_doubt(row) or not request.user.has_perm("payments.change_operation"):
         return None
     return Link("Look it up", reverse("admin_look_up", args=[row.pk]))
 
 
 def _head_of_unmade(row: Operation, request: HttpRequest, summary: str) -> Head:
-    """Return the head of an operation that was refused or returned, and about which no discrepancy is open."""
+    """Return the head for an operation that was refused or returned, if no discrepancy about it is open."""
     badge, order = badges.of_operation(row), link_to_order(request, row.payment.checkout_uuid)
     booking = Booking.objects.filter(operation=row, kind=Booking.Kind.SETTLED_OUTSIDE, reverses=None).first()
     if booking is not None and not Booking.objects.filter(reverses=booking).exists():
@@ -151,6 +151,6 @@ def _head_of_unmade(row: Operation, request: HttpRequest, summary: str) -> Head:
 
 
 def _later_attempt(row: Operation) -> Operation | None:
-    """Return the latest of the later operations with the same purpose on the same payment."""
+    """Return the latest operation that came later, with the same purpose, on the same payment."""
     rows = Operation.objects.filter(payment=row.payment_id, kind=row.kind, purpose=row.purpose, pk__gt=row.pk)
     return rows.filter(refund_uuid=row.refund_uuid, share_uuid=row.share_uuid).order_by("-pk").first()

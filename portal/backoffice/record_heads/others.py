@@ -61,7 +61,7 @@ def head_of_text(row: SmsMessage, request: HttpRequest) -> Head:
 
 
 def head_of_share(row: PaymentRequest, request: HttpRequest) -> Head:
-    """Return whose order a share belongs to, and its state."""
+    """Return to whose order a share belongs, and the share's state."""
     amount = money.display(row.amount, row.checkout.currency)
     summary = f"A mate is asked for {amount} of order {row.checkout.merchant_order_id}."
     if row.paid_at:
@@ -74,7 +74,7 @@ def head_of_share(row: PaymentRequest, request: HttpRequest) -> Head:
 
 
 def head_of_booking(row: Booking, request: HttpRequest) -> Head:
-    """Return what was booked without a movement at the provider, and whether it can be taken back."""
+    """Return which booking was made without a movement at the provider, and whether it can be taken back."""
     amount = money.display(abs(row.amount), row.payment.currency)
     reversal = Booking.objects.filter(reverses=row).first()
     is_over = row.reverses_id is not None or reversal is not None
@@ -87,7 +87,7 @@ def head_of_booking(row: Booking, request: HttpRequest) -> Head:
 
 
 def head_of_merchant(row: Any, request: HttpRequest) -> Head:
-    """Return whether a merchant can take payments, and how to change that. The admin's query has the stops."""
+    """Return whether a merchant can take payments, and how to change this. The admin's query has read the stops."""
     badge = badges.of_merchant(row)
     if badge == badges.OPEN:
         return Head(f"{row} takes payments.", badge=badge)
@@ -99,7 +99,7 @@ def head_of_merchant(row: Any, request: HttpRequest) -> Head:
 
 
 def head_of_switch(row: Switch, request: HttpRequest) -> Head:
-    """Return whom a stop concerns and why."""
+    """Return to whom a stop applies, and why."""
     whom = str(row.merchant) if row.merchant else "all merchants"
     if not row.is_stopped:
         return Head(f"This stop of {whom} has ended.", badge=badges.STOP_ENDED)
@@ -123,7 +123,7 @@ def head_of_user(row: User, request: HttpRequest) -> Head:
 
 
 def head_of_key(row: ApiClient, request: HttpRequest) -> Head:
-    """Return whose server uses a key, and whether it still works."""
+    """Return whose server uses a key, and whether the key still works."""
     summary = f"{row.merchant}’s server uses this key for the API."
     if row.revoked_at:
         return Head(f"{summary} It was revoked {format_when(row.revoked_at)}.", badge=badges.REVOKED)

@@ -60,7 +60,7 @@ SANDBOX = " In the sandbox, the merchant decides it with the call decide-dispute
 
 
 def head_of_payment(row: Payment, request: HttpRequest) -> Head:
-    """Return which card pays for what, where its money is, and what waits for an operator."""
+    """Return what a card pays for, where its money is, and what waits for an operator."""
     summary, badge = _payment_summary(row), badges.PAYMENT[row.status]
     order = link_to_order(request, row.checkout_uuid)
     dispute = row.disputes.filter(status=Dispute.Status.OPEN).first()
@@ -76,7 +76,7 @@ def head_of_payment(row: Payment, request: HttpRequest) -> Head:
 
 
 def _payment_summary(row: Payment) -> str:
-    """Return sentences about the card, the order, the place of the money, and the reason of a decline."""
+    """Return sentences about the card, the order, where the money is, and the reason for a decline."""
     amount, card = money.display(row.amount, row.currency), card_of(row)
     what = "a share of " if row.kind == Payment.Kind.SHARE else ""
     pays = f"{card[:1].upper()}{card[1:]} pays {amount} for {what}{order_words(row.checkout_uuid)} of {row.merchant}."
@@ -122,7 +122,7 @@ def _failed_parts(parts: list[Operation]) -> list[Operation]:
 
 
 def refund_step(row: Refund, request: HttpRequest) -> tuple[str, list[Link]]:
-    """Return the next step for a refund without an open discrepancy, and the links to where it is done."""
+    """Return the next step for a refund without an open discrepancy, and links to the pages for this step."""
     if row.status == Refund.Status.PENDING:
         return "No action is needed: the service asks the bank until it confirms the refund.", []
     if row.status == Refund.Status.SETTLED:
@@ -135,7 +135,7 @@ def refund_step(row: Refund, request: HttpRequest) -> tuple[str, list[Link]]:
 
 
 def head_of_dispute(row: Dispute, request: HttpRequest) -> Head:
-    """Return who disputes what and why, the decision, and who has to act until when."""
+    """Return who disputes what and why, the decision, and who has to act by when."""
     amount, payer = money.display(row.amount, row.payment.currency), disputes.payer_of(row.payment)
     what = f"The {payer} disputes {amount} of {order_words(row.checkout_uuid)}, paid with {card_of(row.payment)}."
     state = DISPUTE_STATES[row.status].format(at=format_when(row.closed_at))

@@ -1,4 +1,4 @@
-"""The top of each model's page, by the label of the model."""
+"""For each model, the function that makes the top of its page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ HEADS: dict[str, Callable[[Any, HttpRequest], Head]] = {
     "webhooks.event": webhooks.head_of_event,
     "webhooks.subscription": webhooks.head_of_subscription,
 }
-# What a record is, for the models whose records have no state and ask for no action.
+# Sentences about records of models that have no state and do not ask for an action.
 SENTENCES: dict[str, str] = {
     "admin.logentry": "An operator did this in the admin.",
     "auth.group": "Operators in this group have these rights. Only superusers change them.",

@@ -25,7 +25,7 @@ NOT_CALLED = Badge("still", "dashes", "Not called yet")
 
 
 def host_of(url: str) -> str:
-    """Return the host of an endpoint, for a heading."""
+    """Return an endpoint's host, for a heading."""
     return urlsplit(url).hostname or url
 
 
@@ -47,7 +47,7 @@ def heading_of_attempt(row: Attempt) -> str:
 
 
 def head_of_event(row: Event, request: HttpRequest) -> Head:
-    """Return what an event announces, whether it was delivered, and the delivery that waits for a person."""
+    """Return what an event announces, whether it was delivered, and which delivery waits for a person."""
     about = f" about {order_words(row.checkout_uuid)}" if row.checkout_uuid else ""
     summary = f"This event is a message to {row.merchant}{about}. It happened {format_when(row.created_at)}."
     order, deliveries = link_to_order(request, row.checkout_uuid), list(row.deliveries.order_by("-pk")[:2])
@@ -67,7 +67,7 @@ def head_of_event(row: Event, request: HttpRequest) -> Head:
 
 
 def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
-    """Return what a delivery sends where, the last answer of the endpoint, and the next step."""
+    """Return what a delivery sends where, the endpoint's last answer, and the next step."""
     summary = (
         f"This sends {row.event_type} of {order_words(row.event.checkout_uuid)} to {row.subscription.url}."
     )
@@ -88,7 +88,7 @@ def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
 
 
 def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
-    """Return the endpoint's answer to one POST, and the delivery that decides the next one."""
+    """Return the endpoint's answer to one POST, and the next step for the POST's delivery."""
     delivery = row.delivery
     about = order_words(delivery.event.checkout_uuid)
     summary = (
@@ -138,7 +138,7 @@ def _types(row: Subscription) -> str:
 
 
 def _why_ended(event: Event, delivery: Delivery) -> str:
-    """Return a sentence about the end of an event's newest delivery, or "" if it has not ended in this way."""
+    """If an event's newest delivery was delivered or superseded, return a sentence about this, else ""."""
     if delivery.status == Status.DELIVERED:
         return DELIVERED.format(at=f" {format_when(delivery.ended_at)}" if delivery.ended_at else "")
     return _superseded_words(event) if event.superseded_at or delivery.status == Status.SUPERSEDED else ""
@@ -155,7 +155,7 @@ def _superseded_words(event: Event) -> str:
 
 
 def _end_of_hold(event: Event) -> str:
-    """Return how the hold that an event announces ended."""
+    """Return how the hold ended that an event announces."""
     checkout = Checkout.objects.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None
     if checkout is not None and checkout.captured_at is not None:
         return HOLD_WAS_CAPTURED
@@ -164,7 +164,7 @@ def _end_of_hold(event: Event) -> str:
 
 
 def answer_words(row: Attempt) -> str:
-    """Return the endpoint's answer to an attempt as a sentence."""
+    """Return a sentence about the endpoint's answer to an attempt."""
     if row.is_delivered is None:
         return "The endpoint has not answered yet."
     after = f" after {row.duration_ms:,} ms" if row.duration_ms is not None else ""
@@ -191,7 +191,7 @@ def _delivery_step(row: Delivery) -> str:
 
 
 def _parked_step(row: Delivery) -> str:
-    """Return the next step for a delivery that the service has stopped sending."""
+    """Return the next step for a parked delivery, which the service no longer sends."""
     if resending.is_hold_over(row):
         return (
             "Its hold is over, so it can no longer be captured. Inform the merchant why the endpoint failed."
