@@ -1,6 +1,6 @@
 """Charts as SVG, without scripts or inline styles.
 
-Horizontal positions are in percent, and vertical positions are in pixels. The template converts the vertical
+Horizontal positions are percentages, and vertical positions are pixels. The template converts the vertical
 positions to multiples of the font size, so that a chart has room for larger text.
 """
 
@@ -16,19 +16,19 @@ from portal.dashboard.stats import Picture, Slot
 from portal.templatetags.portal import span
 from webhooks.health import AttemptSummary
 
-HEIGHT = 132  # pixels of the area for bars
-TOP = 22  # pixels above the bars, for the numbers
+HEIGHT = 132  # the height of the area for bars, in pixels
+TOP = 22  # the space above the bars for the numbers, in pixels
 LINE_TOP = TOP  # the line chart is as high as the bar chart next to it
-HALF = 46  # pixels of the area above the middle line, and also of the area below it
-LONGEST = 120.0  # seconds of a hold, the end of the scale
-SHORTEST = 0.3  # seconds, the start of the scale
+HALF = 46  # the height above the middle line, and also below it, in pixels
+LONGEST = 120.0  # the end of the scale: the seconds that a hold lasts
+SHORTEST = 0.3  # the start of the scale, in seconds
 MARKS = ((0.3, "≤ 0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
 EXTRA_MARKS = (1, 10, 30)  # seconds
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A rectangle: x and width in percent, y and height in pixels."""
+    """A rectangle. x and width are percentages, y and height are pixels."""
 
     x: float
     y: float
@@ -39,7 +39,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Label:
-    """A text at a position. The text starts or ends at the position, or is centred there, depending on `anchor`.
+    """A text at a position. `anchor` says whether it starts at the position, ends there, or is centred on it.
 
     A label with `is_extra` is hidden if the chart is too narrow or the text is too large.
     """
@@ -62,7 +62,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """The parts of a chart that a template draws. `heading` and `rows` are its figures as a table."""
+    """The parts of a chart that a template draws. `heading` and `rows` show the same figures as a table."""
 
     heading: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -76,7 +76,7 @@ class Chart:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """An SVG path for each kind of bar, in a coordinate system that is 100 wide.
+        """An SVG path for each kind of bar. The paths use a coordinate system with a width of 100.
 
         A separate element for each bar would make the template slow.
         """
@@ -90,7 +90,7 @@ class Chart:
 def outcome_chart(picture: Picture) -> Chart:
     """Return the chart of ended holds by day or hour.
 
-    Each bar has the captured holds at the bottom, the cancelled holds in the middle, and the lapsed holds at the
+    A bar shows the captured holds at the bottom, the cancelled holds above them, and the lapsed holds at the
     top.
     """
     slots = picture.slots
@@ -118,7 +118,7 @@ def outcome_chart(picture: Picture) -> Chart:
 
 
 def share_chart(picture: Picture) -> Chart:
-    """Return the chart of shares by day or hour. Each bar has the paid shares at the bottom, the others above.
+    """Return the chart of shares by day or hour. A bar shows the paid shares at the bottom, and the others above.
 
     In the picture's slots, the paid shares count as captured, and the others as cancelled.
     """
@@ -132,7 +132,7 @@ def share_chart(picture: Picture) -> Chart:
 
 
 def _bars_of_slot(slot: Slot, x: float, width: float, maximum: int) -> list[Bar]:
-    """Return a slot's bars, the lowest first."""
+    """Return the bars of a slot, starting with the lowest."""
     bars, bottom = [], float(TOP + HEIGHT)
     for kind, count in (("1", slot.captured), ("2", slot.cancelled), ("3", slot.lapsed)):
         if count:
@@ -143,7 +143,7 @@ def _bars_of_slot(slot: Slot, x: float, width: float, maximum: int) -> list[Bar]
 
 
 def volume_chart(picture: Picture) -> Chart:
-    """Return the chart of the captured amount by day or hour: a line with a label at its highest point."""
+    """Return the chart of captured amounts by day or hour. It is a line with a label at its highest point."""
     amounts = [slot.captured_amount for slot in picture.slots]
     maximum = max(amounts, default=0)
     ceiling = _round_up(maximum)
@@ -169,14 +169,14 @@ def volume_chart(picture: Picture) -> Chart:
 
 
 def _grid_lines(ceiling: int, currency: str) -> Iterator[Line]:
-    """Yield a line at the top of the chart and a line at half its height, each with its amount."""
+    """Yield a line at the top of the chart and a line at half of its height, both with their amount."""
     for share in (1.0, 0.5):
         value = money.display(int(ceiling * share), currency)
         yield Line(_round(LINE_TOP + HEIGHT - HEIGHT * share), value.removesuffix(".00"))
 
 
 def hold_chart(picture: Picture) -> Chart:
-    """Return the chart of times from hold to capture: median, 95% and 99% on a logarithmic scale."""
+    """Return the chart of the times from hold to capture: median, 95% and 99% on a logarithmic scale."""
     now = picture.now
     median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
     labels = _scale_labels()
@@ -205,7 +205,8 @@ def hold_chart(picture: Picture) -> Chart:
 def _scale_labels() -> list[Label]:
     """Return the labels of the scale.
 
-    The first label begins at the left edge. Otherwise it would touch the second label in a narrow chart.
+    The first label starts at the left edge. If it were centred, it would touch the second label in a narrow
+    chart.
     """
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
@@ -217,7 +218,7 @@ def _scale_labels() -> list[Label]:
 def attempt_chart(picture: Picture, latest: AttemptSummary | None) -> Chart:
     """Return the chart of delivery attempts: delivered attempts above the middle line, failed ones below it.
 
-    `latest` has the response times of the endpoint, or is None if the merchant has no endpoint.
+    `latest` has the endpoint's response times. It is None if the merchant has no endpoint.
     """
     maximum = max((max(slot.delivered, slot.failed) for slot in picture.slots), default=0)
     width = 100 / len(picture.slots)
@@ -241,7 +242,7 @@ def attempt_chart(picture: Picture, latest: AttemptSummary | None) -> Chart:
 
 
 def _answer_sentence(latest: AttemptSummary | None) -> str:
-    """Return a sentence about the endpoint's response times in the last 24 hours, as on the page of webhooks."""
+    """Return a sentence about the endpoint's response times in the last 24 hours, as on the webhooks page."""
     if latest is None or latest.p50_ms is None or latest.p95_ms is None:
         return "Your endpoint gave no answer in the last 24 hours."
     median, p95 = (span(ms / 1000).removeprefix("under ") for ms in (latest.p50_ms, latest.p95_ms))
@@ -249,7 +250,7 @@ def _answer_sentence(latest: AttemptSummary | None) -> str:
 
 
 def days_words(picture: Picture) -> str:
-    """Return the days of a picture in words, such as "15 to 21 November"."""
+    """Return the days that a picture covers in words, such as "15 to 21 November"."""
     last = timezone.localtime()
     if picture.range == "24h":
         return f"since {date_format(picture.begin, 'j F, H:i')}"
@@ -275,12 +276,12 @@ def _anchor(x: float) -> str:
 
 
 def _side(x: float) -> str:
-    """Return the anchor with which a long label extends to the side with more room."""
+    """Return the anchor that makes a long label extend to the side with more room."""
     return "start" if x < 34 else "end" if x > 66 else "middle"
 
 
 def _round_up(maximum: int) -> int:
-    """Return a round number that is at least the maximum. Half of the number is also round."""
+    """Return a round number that is at least the maximum, and whose half is round too."""
     if maximum <= 0:
         return 0
     size = 10 ** math.floor(math.log10(maximum))
@@ -288,11 +289,11 @@ def _round_up(maximum: int) -> int:
 
 
 def _labels_below(picture: Picture, y: float) -> list[Label]:
-    """Return the labels under a chart, each centred under its slot.
+    """Return the labels below a chart, each centred below its slot.
 
-    In a range of 7 days, each day has a label. In 30 days, each seventh day has a label, and in 24 hours, each
-    sixth hour. The last slot always has the label "now" or "today". In ranges of 30 days and 24 hours, this label
-    ends at the right edge. Every second label before it is extra.
+    In a range of 7 days, each day has a label. In 30 days, every seventh day has one, and in 24 hours, every
+    sixth hour. The last slot always has the label "now" or "today". In ranges of 30 days and 24 hours, this
+    label ends at the right edge. Every second label before it is an extra one.
     """
     step, date_form = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
     last_text = "now" if picture.range == "24h" else "today"
@@ -308,7 +309,7 @@ def _labels_below(picture: Picture, y: float) -> list[Label]:
 
 
 def _table_rows(picture: Picture, cells: Callable[[Slot], list[str]]) -> list[tuple[str, ...]]:
-    """Return a row for each slot: its name, and its cells."""
+    """Return a table row for each slot: its name and its cells."""
     date_form = "j M, H:i" if picture.range == "24h" else "D j M"
     return [(date_format(slot.begin, date_form), *cells(slot)) for slot in picture.slots]
 

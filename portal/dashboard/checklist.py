@@ -1,4 +1,4 @@
-"""The integration checklist. A step is completed automatically when the merchant's traffic shows it."""
+"""The integration checklist. When the merchant's traffic shows that a step works, the step is completed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from portal.models import ApiClient
 from portal.trials.made_orders import MADE_PREFIX
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
-LATEST = 5000  # the number of latest attempts to search
-MAX_EXAMINED = 100  # the maximum number of matching attempts to examine
+LATEST = 5000  # how many of the latest attempts are searched
+MAX_EXAMINED = 100  # how many matching attempts are examined, at most
 ROTATIONS = 5
 DOCS = "/api/docs"
 MAKE_KEY = "/portal/keys#new-title"
-DOC_ANCHORS = {  # the section of the documentation about each step
+DOC_ANCHORS = {  # for each step, the section in the documentation
     "token": "authentication",
     "checkout": "create_checkout",
     "test": "signatures",
@@ -38,7 +38,7 @@ DOC_ANCHORS = {  # the section of the documentation about each step
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the integration, with instructions. `at` is the time of its completion, or None if it is unknown."""
+    """A step of the integration, with instructions. `at` is when it was completed, or None if this is not known."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ class Step:
 
     @property
     def is_for_developers(self) -> bool:
-        """Whether the step changes webhooks or makes a key. Not every role may do this."""
+        """Whether the step changes webhooks or creates a key. Not every role may do this."""
         return self.address.startswith(("/portal/webhooks", MAKE_KEY))
 
     @property
@@ -65,9 +65,9 @@ def has_captured(merchant: Merchant) -> bool:
 
 
 def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
-    """Return the merchant's steps in their order.
+    """Return the merchant's steps, in order.
 
-    `is_paid` is true if the merchant has captured an order. If it is None, the function looks it up.
+    `is_paid` says whether the merchant has captured an order. If it is None, the function looks it up.
     """
     created_at, tested_at = _created_at(merchant), _tested_at(merchant)
     token_at = _adjust_time(min, _token_at(merchant), created_at)
@@ -146,16 +146,16 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
 def _adjust_time(
     choose: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
 ) -> datetime | None:
-    """Return the earlier (`choose` is min) or later (`choose` is max) of a step's time and another step's time.
+    """Return the earlier time (if `choose` is min) or the later time (if it is max) of two steps.
 
     Old tokens are deleted, and the sandbox moves orders into the past. Without this correction, a step could
-    therefore seem to be done before the previous step.
+    therefore seem to be completed before the previous step.
     """
     return choose(at, other) if at and other else at
 
 
 def _token_at(merchant: Merchant) -> datetime | None:
-    """Return the time at which the oldest stored token was made. Without tokens, return the keys' last use."""
+    """Return the time at which the oldest stored token was issued. Without tokens, return the last use of a key."""
     oldest = AccessToken.objects.filter(application__merchant=merchant).order_by("created").first()
     if oldest is not None:
         return cast("datetime", oldest.created)
@@ -164,10 +164,10 @@ def _token_at(merchant: Merchant) -> datetime | None:
 
 
 def _created_at(merchant: Merchant) -> datetime | None:
-    """Return the time at which the merchant's oldest order was created, according to its id.
+    """Return the time at which the merchant's oldest order was created, according to the order's id.
 
-    The id keeps the true time after the sandbox has moved the order into the past. Orders that the sandbox
-    makes do not count.
+    The id keeps the true time when the sandbox moves the order into the past. Orders that the sandbox makes
+    do not count.
     """
     rows = Checkout.objects.filter(merchant=merchant).exclude(merchant_order_id__startswith=MADE_PREFIX)
     oldest = rows.order_by("created_at", "pk").values_list("pk", flat=True).first()
@@ -175,7 +175,7 @@ def _created_at(merchant: Merchant) -> datetime | None:
 
 
 def _captured_at(merchant: Merchant) -> datetime | None:
-    """Return the time of capture of the oldest captured order."""
+    """Return the time at which the oldest captured order was captured."""
     rows = Checkout.objects.filter(merchant=merchant, status__in=PAID).order_by("created_at", "pk")
     return rows.values_list("captured_at", flat=True).first()
 
@@ -195,7 +195,7 @@ def _tested_at(merchant: Merchant) -> datetime | None:
 
 
 def _delivered_attempts(merchant: Merchant, event_type: EventType, *, is_resent: bool = False) -> list[UUID]:
-    """Return the ids of at most MAX_EXAMINED recent attempts for this event type that were answered 2xx.
+    """Return the ids of recent attempts for this event type that were answered with 2xx, at most MAX_EXAMINED.
 
     With `is_resent`, return only attempts that a person requested.
     """
@@ -208,8 +208,8 @@ def _delivered_attempts(merchant: Merchant, event_type: EventType, *, is_resent:
 def _repeated_at(merchant: Merchant) -> datetime | None:
     """Return the time of the earliest attempt that shows that the merchant handles a repeated event, or None.
 
-    The attempt sent a checkout.authorized again after its order was captured, and was answered 2xx. An
-    earlier attempt of the same event had also been answered 2xx.
+    This attempt sent a checkout.authorized again after its order was captured, and was answered with 2xx. An
+    earlier attempt for the same event had also been answered with 2xx.
     """
     # A delivered event is sent again only if a person requests it.
     attempt_ids = _delivered_attempts(merchant, EventType.AUTHORIZED, is_resent=True)
@@ -238,7 +238,7 @@ def _repeated_at(merchant: Merchant) -> datetime | None:
 
 
 def _rotated_at(merchant: Merchant) -> datetime | None:
-    """Return the time of an attempt that was answered 2xx while two secrets signed, or None."""
+    """Return the time of an attempt that was answered with 2xx while two secrets signed, or None."""
     secrets = SigningSecret.objects.filter(subscription__merchant=merchant).order_by("-created_at")
     newest_first = list(secrets.select_related("subscription")[: ROTATIONS + 1])
     for newer, older in pairwise(newest_first):

@@ -1,4 +1,4 @@
-"""The home page until a merchant's first capture: the steps, and an example request for the next step.
+"""The home page before a merchant's first capture: the steps, and an example request for the next step.
 
 A merchant's developer can run the request without changes. Rule portal.first_day.
 """
@@ -32,12 +32,11 @@ TOKEN_FILTER = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 
 @dataclass(frozen=True)
 class FirstDay:
-    """The data of the home page until the first capture.
+    """The data on the home page before the first capture.
 
-    `request` is the example request for the `next` step. It is "" if the step needs no request, or if it needs a
-    key and the merchant has no key yet.
-    `cases` is the number of the checklist's cases. `total` is the number of steps and cases, and `done` is the
-    number of completed ones.
+    `request` is the example request for the `next` step. It is "" if the step needs no request, or if it
+    needs a key and the merchant has no key yet. `cases` is the number of cases on the checklist. `total` is
+    the number of steps and cases, and `done` is how many of them are completed.
     """
 
     steps: Sequence[Step]
@@ -58,7 +57,7 @@ def is_over(merchant: Merchant) -> bool:
 
 
 def first_day_of(merchant: Merchant) -> FirstDay:
-    """Return the data of the merchant's home page until the first capture."""
+    """Return the data for the merchant's home page before the first capture."""
     progress = checklist_page.checklist_counts(merchant)
     key = keys.newest_key(merchant)
     steps = progress.steps if key else [_with_key(step) for step in progress.steps]
@@ -78,7 +77,7 @@ def first_day_of(merchant: Merchant) -> FirstDay:
 
 
 def _with_key(step: Step) -> Step:
-    """Add the creation of a key to the step of the token. Return other steps unchanged."""
+    """Add the creation of a key to the step that gets a token. Return other steps unchanged."""
     if step.name != "token":
         return step
     return replace(
@@ -87,7 +86,7 @@ def _with_key(step: Step) -> Step:
 
 
 def _request_example(merchant: Merchant, name: str, key: ApiClient | None) -> str:
-    """Return the shell command for a step's request, or "". It has shell variables for values we do not know."""
+    """Return the shell command for a step's request, or "". Shell variables replace the values that are not known."""
     if name == "token":
         return _token_request(key.client_id) if key else ""
     if name == "checkout":
@@ -122,13 +121,13 @@ def _checkout_request(merchant: Merchant) -> str:
         "items": [ticket],
     }
     parts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in order.items()]
-    # `quantity` begins a line, and is aligned with the item's first field.
+    # `quantity` starts a line, and is aligned with the item's first field.
     body = ",\n      ".join(parts).replace(', "quantity"', f',\n{" " * 17}"quantity"')
     return f"curl {_api_address()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
 
 
 def _capture_request(merchant: Merchant) -> str:
-    """Return a request that captures the newest held order. If no order is held, it has a variable for the id."""
+    """Return a request that captures the newest held order. If no order is held, a variable replaces the id."""
     held = (
         Checkout.objects.filter(merchant=merchant, status=Status.AUTHORIZED).order_by("-created_at").first()
     )

@@ -1,4 +1,4 @@
-"""Histograms of durations. Their slots grow by a constant factor, which is precise enough for percentiles."""
+"""Histograms of durations. The slots grow by a constant factor, which is precise enough for percentiles."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ SLOTS = 60
 
 @dataclass(frozen=True)
 class Scale:
-    """A logarithmic scale of SLOTS slots from the duration `low` to the duration `high`.
+    """A logarithmic scale with SLOTS slots, from the duration `low` to the duration `high`.
 
-    A duration below `low` is counted in the first slot, and a duration above `high` in the last slot.
+    A duration below `low` counts in the first slot, and a duration above `high` in the last slot.
     """
 
     low: float
     high: float
 
     def count_slots(self, slots: Iterable[int]) -> list[int]:
-        """Return the number of occurrences of each slot of the scale in `slots`."""
+        """For each slot of the scale, return how often it occurs in `slots`."""
         counts = [0] * SLOTS
         for slot in slots:
             counts[min(max(slot, 0), SLOTS - 1)] += 1
         return counts
 
     def percentile(self, counts: Sequence[int], share: float) -> float | None:
-        """Return a percentile, such as the median for a share of 0.5, with an error of at most 7 %.
+        """Return a percentile with an error of at most 7 %. For example, the share 0.5 returns the median.
 
         Return None if no duration was counted.
         """
@@ -41,7 +41,7 @@ class Scale:
 
     @property
     def sql(self) -> str:
-        """The SQL expression for a duration's slot. The caller replaces `{value}` in it by the duration."""
+        """The SQL expression for a duration's slot. The caller replaces `{value}` in it with the duration."""
         logarithm = f"ln(greatest(({{value}})::float8, {self.low}))"
         return f"width_bucket({logarithm}, ln({self.low}), ln({self.high}), {SLOTS}) - 1"
 

@@ -1,7 +1,7 @@
-"""The home page's figures by hour. A pump counts them, so that no page has to.
+"""The home page's figures by hour. A pump counts them, so that pages do not have to.
 
-A row belongs to the hour in which its id was made. The figures are final soon after the hour's end. If an hour
-is counted again, the result is the same.
+A row belongs to the hour in which its id was made. The figures are final soon after the end of the hour. If
+an hour is counted again, the result is the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,14 @@ from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour
 
 HOUR = timedelta(hours=1)
-COMMIT_DELAY = timedelta(minutes=5)  # the last rows of an hour can be committed this long after its end
-MAX_LOOK_BACK = timedelta(days=62)  # hours before this are not counted: twice the longest range, and two days
+COMMIT_DELAY = timedelta(minutes=5)  # how long after the end of an hour its last rows can be committed
+MAX_LOOK_BACK = timedelta(days=62)  # earlier hours are not counted; twice the longest range, and two days
 
 
 class _Payments(NamedTuple):
     """A row from COUNT_PAYMENTS, with the fields of a PaymentHour.
 
-    `hold_times` is still a list with the slot of each captured hold, not the number of holds in each slot.
+    `hold_times` still lists the slot of each captured hold, instead of the number of holds in each slot.
     """
 
     merchant_id: UUID
@@ -44,7 +44,7 @@ class _Payments(NamedTuple):
 class _Deliveries(NamedTuple):
     """A row from COUNT_DELIVERIES, with the fields of a DeliveryHour.
 
-    `durations` is still a list with the slot of each attempt, not the number of attempts in each slot.
+    `durations` still lists the slot of each attempt, instead of the number of attempts in each slot.
     """
 
     merchant_id: UUID
@@ -54,7 +54,7 @@ class _Deliveries(NamedTuple):
 
 
 def catch_up(now: datetime) -> int:
-    """Count the hours that might have changed since the last call. Return the number of these hours."""
+    """Count the hours that might have changed since the last call. Return how many hours were counted."""
     hours = list(_open_hours(now))
     for hour in hours:
         count_hour(hour)
@@ -64,8 +64,8 @@ def catch_up(now: datetime) -> int:
 def _open_hours(now: datetime) -> Iterator[datetime]:
     """Yield the hours to count, up to the current hour.
 
-    The first of them is the last counted hour, because it was not over when it was counted. In the first five
-    minutes of an hour, the previous hour is also counted again.
+    The first one is the hour that was counted last, because it was not over then. In the first five minutes
+    of an hour, the previous hour is also counted again.
     """
     # Hours after `now` are ignored. They exist if the clock was ahead when they were counted.
     counted = [
@@ -81,7 +81,7 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
 
 
 def count_hour(hour: datetime) -> None:
-    """Count one hour for all merchants. Earlier counts of the hour are replaced."""
+    """Count one hour for all merchants. The new counts replace earlier counts of this hour."""
     ends_at = hour + HOUR
     parameters = {
         "begins_at": hour,

@@ -21,13 +21,13 @@ from portal.templatetags.portal import deadline, when
 from webhooks import resending
 from webhooks.models import PERSONAL, Delivery, Endpoint, Subscription
 
-MAXIMUM = 1000  # pages show a larger number of rows as "more than 1,000"
+MAXIMUM = 1000  # pages show a larger number as "more than 1,000"
 LOOK_BACK = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class MerchantTask:
-    """A task of the merchant: the problem, the remedy, and the page on which to apply it."""
+    """A task for the merchant: the problem, the remedy, and the page on which the merchant applies it."""
 
     icon: str
     tone: str
@@ -49,7 +49,7 @@ def parked_deliveries(merchant: Merchant) -> QuerySet[Delivery]:
 def failed_refunds(**conditions: Any) -> QuerySet[Refund]:
     """Return the failed refunds that match the conditions and whose checkout has no pending or settled refund.
 
-    Refunds that settled and were returned later are left out, because operators resolve them.
+    Refunds that were returned after they settled are left out, because operators handle them.
     """
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     failed = Refund.objects.filter(~Exists(tried_again), status=Refund.Status.FAILED, **conditions)
@@ -74,7 +74,7 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
 def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
     """Return the merchant's open disputes, sorted by the deadline for evidence.
 
-    Disputes whose deadline has passed are last.
+    Disputes whose deadline has passed come last.
     """
     rows = Dispute.objects.filter(payment__merchant=merchant, status=Dispute.Status.OPEN)
     is_late = Case(When(respond_by__lte=Now(), then=1), default=0)
@@ -82,7 +82,7 @@ def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
 
 
 class WaitingItems:
-    """The problems that wait for one merchant. Each kind is read once, when it is first needed."""
+    """The problems of one merchant that need attention. Each kind is read only once, when it is first needed."""
 
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant
@@ -94,19 +94,19 @@ class WaitingItems:
 
     @cached_property
     def subscription(self) -> Subscription | None:
-        """The merchant's current subscription, with its endpoint."""
+        """The merchant's current subscription, together with its endpoint."""
         rows = Subscription.objects.filter(merchant=self.merchant, ended_at=None)
         return rows.select_related("endpoint").first()
 
     @property
     def failing(self) -> Endpoint | None:
-        """The merchant's endpoint while it is failing, else None."""
+        """The merchant's endpoint if it is failing, else None."""
         endpoint: Endpoint | None = getattr(self.subscription, "endpoint", None)
         return endpoint if endpoint and endpoint.failing_since else None
 
     @property
     def unapproved(self) -> str:
-        """The webhook address while it awaits approval for the personal data that it asks for, else ""."""
+        """The webhook address if it waits for approval of the personal data that it would receive, else ""."""
         found = self.subscription
         if found is None or found.is_approved or not {"*", *PERSONAL} & set(found.event_types):
             return ""
@@ -134,7 +134,7 @@ class WaitingItems:
 
     @cached_property
     def has_lost_holds(self) -> bool:
-        """Whether there are lost holds. The menu of every page needs only this fact, not the amounts in `holds`."""
+        """Whether there are lost holds. The menu on every page needs only this, not the amounts in `holds`."""
         return lost_holds(self.merchant).exists()
 
     @cached_property
@@ -143,9 +143,9 @@ class WaitingItems:
         return list(open_disputes(self.merchant).select_related("payment")[: MAXIMUM + 1])
 
     def menu_counts(self) -> dict[str, int]:
-        """Return the counts that the menu shows, by the URL name of the menu entry.
+        """Return the counts in the menu, keyed by the URL name of the menu entry.
 
-        The home page's count is the number of kinds of problems.
+        The count for the home page is the number of kinds of problems.
         """
         problems = (
             self.parked or self.failing,
@@ -243,7 +243,7 @@ def _dispute_task(undecided: Sequence[Dispute]) -> MerchantTask | None:
 
 
 def _evidence_sentence(row: Dispute) -> str:
-    """Return a sentence with the address for the evidence of a dispute, and the deadline."""
+    """Return a sentence with the deadline for a dispute's evidence, and the address to which the merchant sends it."""
     support, due = settings.SUPPORT_EMAIL, row.respond_by
     if due and row.is_overdue:
         return f"Evidence was due {deadline(due)}. Ask {support} if it can still be sent."
@@ -267,7 +267,7 @@ def _hold_task(holds: Sequence[tuple[int, str]]) -> MerchantTask | None:
 
 
 def _sums_words(amounts: Sequence[tuple[int, str]]) -> str:
-    """Return the sum of these amounts for each currency, in words. The amounts are in minor units."""
+    """Return the sum of these amounts in each currency, in words. The amounts are in minor units."""
     by_currency: Counter[str] = Counter()
     for amount, currency in amounts:
         by_currency[currency] += amount

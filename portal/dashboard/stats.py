@@ -1,4 +1,4 @@
-"""The home page's figures: a merchant's payments and deliveries in a time range, from the counts of hours."""
+"""The home page's figures: a merchant's payments and deliveries in a time range, from the hourly counts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ RANGES = {"24h": (24, timedelta(hours=1)), "7d": (7, timedelta(days=1)), "30d": 
 
 @dataclass
 class Slot:
-    """An hour or a day of the chart."""
+    """An hour or a day in the chart."""
 
     begin: datetime
     captured: int = 0
@@ -35,7 +35,7 @@ class Slot:
 
 @dataclass
 class Totals:
-    """The sums of a range, and a histogram of the times from hold to capture."""
+    """The sums for a range, and a histogram of the times from hold to capture."""
 
     captured_count: int = 0
     captured_amount: int = 0
@@ -46,7 +46,7 @@ class Totals:
     hold_times: Sequence[int] = ()
 
     def hold(self, share: float) -> float | None:
-        """Return a percentile of the times from hold to capture in seconds, or None without data."""
+        """Return a percentile of the times from hold to capture, in seconds, or None without data."""
         return HOLD_SECONDS.percentile(self.hold_times, share)
 
     @property
@@ -60,10 +60,10 @@ class Totals:
 
 @dataclass
 class Picture:
-    """The data of the home page's charts.
+    """The data for the home page's charts.
 
-    `now` has the totals of the time range, and `before` has the totals of the previous range. `slots` has the
-    hours or days of the time range.
+    `now` has the totals for the time range, and `before` has the totals for the previous range. `slots` has
+    the hours or days in the time range.
     """
 
     range: str
@@ -81,7 +81,7 @@ def range_begin(merchant: Merchant, span: str) -> datetime:
 
 
 def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
-    """Return the figures of a range, in `currency` or, without a valid one, in the most used currency.
+    """Return the figures for a range. If `currency` is not valid, use the merchant's most used currency.
 
     The cost does not depend on the number of checkouts.
     """
@@ -107,7 +107,7 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
 
 
 def _slot_starts(now: datetime, count: int, step: timedelta) -> list[datetime]:
-    """Return the starts of the last hours or days in the merchant's time zone.
+    """Return the start times of the last hours or days, in the merchant's time zone.
 
     A day can have 23 or 25 hours.
     """
@@ -119,7 +119,7 @@ def _slot_starts(now: datetime, count: int, step: timedelta) -> list[datetime]:
 
 
 class _PaymentSums(NamedTuple):
-    """The outcomes of the holds in one slot and currency. Slot 0 is the whole previous range."""
+    """How the holds in one slot and currency ended. Slot 0 is the whole previous range."""
 
     slot: int
     currency: str
@@ -142,7 +142,7 @@ class _DeliverySums(NamedTuple):
 def _sum_ranges(
     payment_sums: Sequence[_PaymentSums], delivery_sums: Sequence[_DeliverySums]
 ) -> tuple[Totals, Totals]:
-    """Return the sums of the previous range, and the sums of the current range."""
+    """Return the sums for the previous range and the sums for the current range."""
     before, now = Totals(), Totals()
     for row in payment_sums:
         totals = now if row.slot else before

@@ -20,17 +20,17 @@ from webhooks.delivery import describe_error, given_reason
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 
 THREE_DAYS = "We try 9 times in about three days."
-POLICIES: dict[str, str] = {  # for event types with a special retry policy
+POLICIES: dict[str, str] = {  # for the event types with a special retry policy
     EventType.AUTHORIZED: "We try 4 times within the two minutes of the hold.",
     EventType.TEST: "A test event is sent once.",
 }
 LIVE_WITHIN = timedelta(seconds=20)
-MAX_ATTEMPTS = 100  # the page has only the latest attempts, because a delivery can be resent without limit
+MAX_ATTEMPTS = 100  # the page shows only the latest attempts; a delivery can be resent without limit
 
 
 @dataclass(frozen=True)
 class Step:
-    """An attempt of a delivery that was made or is planned."""
+    """A past or planned attempt of a delivery."""
 
     number: int
     words: str
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class DeliveryDetails:
-    """The details of a delivery, and the request and the response of one attempt."""
+    """The details of a delivery, with the request and the response of one attempt."""
 
     delivery: Delivery
     attempt: Attempt | None
@@ -56,8 +56,8 @@ class DeliveryDetails:
     curl: str
     order: Checkout | None
     can_resend: bool
-    is_over: bool  # the event announced a hold that has ended
-    is_useful: bool  # the merchant can still act on the event if it is sent again
+    is_over: bool  # the event announced a hold, and the hold has ended
+    is_useful: bool  # if the event is sent again, the merchant can still act on it
     is_live: bool  # an attempt is running or about to begin, so the page refreshes
 
 
@@ -66,7 +66,7 @@ def delivery_details(
 ) -> DeliveryDetails:
     """Return the details of a delivery, with its attempt `number`. Without a number, use its latest attempt.
 
-    Personal data is included only if `reveal` is set.
+    They contain personal data only if `reveal` is set.
     """
     rows = Attempt.objects.filter(delivery=delivery).order_by("-number")
     attempts = list(reversed(rows[:MAX_ATTEMPTS]))
@@ -138,7 +138,7 @@ def _delivery_sentence(delivery: Delivery, attempt: Attempt | None, attempts: Se
 
 
 def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
-    """Return a sentence about the state of a delivery after a failed attempt."""
+    """Return a sentence about a delivery's state after a failed attempt."""
     if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
         return "The event’s personal data has been deleted, so the event is not sent again."
     if delivery.status == Delivery.Status.SUPERSEDED or (
@@ -166,7 +166,7 @@ def _retry_policy(delivery: Delivery) -> str:
 
 
 def _attempt_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
-    """Return the attempts that were made, and all planned attempts."""
+    """Return the past attempts, and all planned attempts."""
     steps = [_step_of_attempt(attempt) for attempt in attempts]
     is_under_way = delivery.lease_token is not None or (
         bool(attempts) and attempts[-1].number > delivery.attempt_count
@@ -188,7 +188,7 @@ def _attempt_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
 
 
 def _scheduled_attempts(delivery: Delivery, ended_at: datetime) -> retries.AttemptedDelivery:
-    """Return the input of the retry schedule. Attempts that a person requested do not count."""
+    """Return the input for the retry schedule. Attempts that a person requested do not count."""
     return retries.AttemptedDelivery(
         event_type=delivery.event.type,
         delivery_id=delivery.pk,
@@ -210,7 +210,7 @@ def _step_of_attempt(attempt: Attempt) -> Step:
 def _sent_headers(delivery: Delivery, attempt: Attempt) -> list[str]:
     """Return the headers that were sent, with a placeholder for each signature.
 
-    Signatures are not stored. The number of placeholders is the number of secrets that signed at that time.
+    Signatures are not stored. There is a placeholder for each secret that signed at that time.
     """
     timestamp = int(attempt.started_at.timestamp())
     secrets = delivery.subscription.secrets.filter(created_at__lte=attempt.started_at).filter(
@@ -240,7 +240,7 @@ def _answer_text(attempt: Attempt | None) -> str:
 
 
 def _curl_command(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
-    """Return shell commands that sign and send the request. The reader inserts the signing secret."""
+    """Return shell commands that sign and send the request. The reader must insert the signing secret."""
     body = shlex.quote(delivery.event.plain_body.decode())
     header_values: dict[str, Any] = {
         "Content-Type": "application/json",

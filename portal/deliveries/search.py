@@ -1,4 +1,4 @@
-"""The list of the delivery log: its filters, and a line for each row."""
+"""The list in the delivery log: its filters, and a line for each row."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -26,7 +26,8 @@ OUTCOMES = (
     ("parked", "Parked"),
     ("waiting", "Waiting"),
 )
-# The outcomes for which the list shows deliveries instead of attempts, and the time field that sorts the list.
+# For these outcomes, the list shows deliveries instead of attempts. Each outcome has the time field that sorts
+# it.
 SORT_FIELDS = {"parked": "ended_at", "waiting": "next_attempt_at"}
 EMPTY_HEADINGS = {
     "parked": "No parked deliveries",
@@ -38,7 +39,7 @@ TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 
 
 class Filters(forms.Form):
-    """The filters of the list, all of them optional."""
+    """The list's filters, all of them optional."""
 
     q = forms.CharField(required=False, max_length=255)
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES)
@@ -48,7 +49,7 @@ class Filters(forms.Form):
 
 
 def matching_rows(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Any]:
-    """Return the attempts that match the filters. For the outcomes parked and waiting, return the deliveries."""
+    """Return the attempts that match the filters. For the outcomes "parked" and "waiting", return deliveries."""
     outcome = filters.get("outcome")
     if outcome in SORT_FIELDS:
         pending = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PENDING)
@@ -79,7 +80,7 @@ def active_filters(filters: dict[str, Any]) -> list[Chip]:
 
 
 def empty_heading(filters: dict[str, Any]) -> str:
-    """Return the heading of an empty list that is filtered only by outcome, or "" for other filters."""
+    """Return the heading of an empty list if outcome is the only filter, else ""."""
     is_only_outcome = [name for name, value in filters.items() if value] == ["outcome"]
     return EMPTY_HEADINGS.get(filters["outcome"], "") if is_only_outcome else ""
 
@@ -90,7 +91,7 @@ def empty_text(filters: dict[str, Any]) -> str:
 
 
 def sort_field(filters: dict[str, Any]) -> str:
-    """Return the name of the time field by which the rows are sorted."""
+    """Return the name of the time field that sorts the rows."""
     return SORT_FIELDS.get(filters.get("outcome", ""), "started_at")
 
 
@@ -99,7 +100,7 @@ def _filter_rows(
 ) -> QuerySet[Any]:
     """Return the rows that match the filters for text, event type and time.
 
-    `delivery` names the column of the rows that holds the delivery's id.
+    `delivery` names the column in which the rows have the delivery's id.
     """
     if filters.get("q"):
         delivery_uuids = _matching_deliveries(merchant, filters["q"].strip())
@@ -115,7 +116,7 @@ def _filter_rows(
 
 
 def _matching_deliveries(merchant: Merchant, text: str) -> list[UUID]:
-    """Return the ids of the deliveries that match a text: an event's id, a checkout's id, or an order id."""
+    """Return the ids of the deliveries that match a text. It can be an event's id, a checkout's id, or an order id."""
     uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id__iexact=text).order_by(
         "-created_at"
@@ -130,7 +131,7 @@ def _matching_deliveries(merchant: Merchant, text: str) -> list[UUID]:
 
 
 def list_lines(merchant: Merchant, rows: Sequence[Attempt | Delivery]) -> list[dict[str, Any]]:
-    """Return a line for each attempt or delivery, with the order that its event is about."""
+    """Return a line for each attempt or delivery, with the order that the event is about."""
     rows = [row for row in rows if _has_event(row)]
     deliveries = [row.delivery if isinstance(row, Attempt) else row for row in rows]
     checkout_uuids = {delivery.event.checkout_uuid for delivery in deliveries if delivery.event.checkout_uuid}
@@ -160,7 +161,7 @@ def _has_event(row: Attempt | Delivery) -> bool:
 
 
 def newest_unsendable(merchant: Merchant) -> dict[str, str] | None:
-    """Return the event type and the order of the newest parked delivery that cannot be sent again, and the reason.
+    """Return the newest parked delivery that cannot be sent again: its event type, its order, and the reason.
 
     The order is "" if the event is not about an order.
     """
@@ -168,7 +169,7 @@ def newest_unsendable(merchant: Merchant) -> dict[str, str] | None:
     sendable = resending.sendable_deliveries(newest).values_list("pk", flat=True)
     rows = resending.parked_deliveries(merchant).exclude(pk__in=list(sendable)).prefetch_related("event")
     delivery = rows.order_by("-ended_at").first()
-    if delivery is None:  # a person has just closed it
+    if delivery is None:  # a person has closed it in the meantime
         return None
     checkout_uuid = delivery.event.checkout_uuid
     order = Checkout.objects.filter(merchant=merchant, pk=checkout_uuid).first() if checkout_uuid else None
@@ -186,7 +187,7 @@ def _failure_reason(delivery: Delivery) -> str:
 
 
 def _latest_attempts(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
-    """Return the latest attempt of each delivery that has an attempt, by the delivery's id."""
+    """Return the latest attempt of each delivery, by delivery id. Deliveries without an attempt are left out."""
     rows = lookup.attempts_of_deliveries(delivery_uuids).defer("response_excerpt")
     return {row.delivery_id: row for row in rows.order_by("delivery", "-number").distinct("delivery")}
 
@@ -216,6 +217,6 @@ def _list_line(
 
 
 def _badge_of_line(row: Attempt | Delivery, delivery: Delivery, note: str) -> Badge:
-    """Return a line's badge with a note. The badge of a closed delivery has no note."""
+    """Return a line's badge with a note. If the delivery is closed, the badge has no note."""
     badge = badges.of_attempt(delivery, row) if isinstance(row, Attempt) else badges.of_delivery(delivery)
     return badge._replace(note=note) if note and delivery.closed_at is None else badge
