@@ -1,13 +1,13 @@
-"""The cause and the remedy of each error code, for the documentation page.
+"""The cause and the remedy for each error code, for the documentation page.
 
-The code's status and message are in config/errors.py. Its example is a recorded answer.
+The code's status and message are in config/errors.py. Its example is a recorded response.
 """
 
 from typing import NamedTuple
 
 
 class Cause(NamedTuple):
-    """The cause of an error code and its remedy, both as CommonMark."""
+    """The cause of an error code, and the remedy. Both are CommonMark."""
 
     words: str
     remedy: str

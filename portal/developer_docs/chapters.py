@@ -1,4 +1,4 @@
-"""The documentation's chapters: its parts and sections, and the templates that follow some sections."""
+"""The chapters of the documentation: its parts and sections, and the templates that some sections include."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from portal.developer_docs import guide, page_text
 
-# The template that follows a section's text, by the section's anchor.
+# The templates that follow the text of a section, keyed by the section's anchor.
 TEMPLATES = {
     "quick-start": "docs/_quick_start.html",
     "receivers": "docs/_receivers.html",
@@ -23,7 +23,7 @@ _LINK_TO_TESTING = re.compile(r"\[([^\]]+)\]\(#on-your-own-machine\)")
 
 
 class Section(NamedTuple):
-    """A section of the documentation. `template` is the template that follows its text, or ""."""
+    """A section of the documentation. `template` is shown after its text; it is "" for most sections."""
 
     anchor: str
     title: str
@@ -32,16 +32,16 @@ class Section(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The sections that the table of contents shows under one title."""
+    """The sections that the table of contents lists under one title."""
 
     title: str
     sections: list[Section]
 
 
 def chapters_text(document: dict[str, Any]) -> str:
-    """Return the document's description, and the chapters on testing and going live.
+    """Return the document's description, and the chapters about testing and about going live.
 
-    If there is no sandbox, the chapter on testing is left out, and so are the links to it.
+    If there is no sandbox, the chapter about testing and the links to it are left out.
     """
     testing, live = (Path(__file__).with_name(name).read_text() for name in ("testing.md", "live.md"))
     later_chapters = f"{testing}\n{live}" if settings.SANDBOX else live
@@ -50,7 +50,7 @@ def chapters_text(document: dict[str, Any]) -> str:
 
 
 def split_into_parts(text: str) -> list[Part]:
-    """Split a text into parts and sections. A line with # begins a part, a line with ## begins a section."""
+    """Split a text into parts and sections. A line with # starts a part, a line with ## starts a section."""
     return [
         Part(title, [_parse_section(section) for section in re.split(r"^## ", body, flags=re.M)[1:]])
         for title, body in (part.split("\n", 1) for part in re.split(r"^# ", text, flags=re.M)[1:])

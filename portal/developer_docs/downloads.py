@@ -47,7 +47,7 @@ FILES = {
     )
 }
 
-# The function catch_up of a receiver: in Python, in Ruby, and in the languages with braces.
+# The function catch_up in a receiver: in Python, in Ruby, and in languages with braces.
 _CATCHES_UP = re.compile(
     r"^def catch_up\(.*?(?=\n\n\n)"
     r"|^# [^\n]*\ndef catch_up\n.*?^end"
@@ -57,7 +57,7 @@ _CATCHES_UP = re.compile(
 
 
 class Program(NamedTuple):
-    """A program in one language: its file name, the commands that fetch and run it, and its code."""
+    """A program in one language: its file name, the commands that download and run it, and its code."""
 
     language: str
     name: str
@@ -66,17 +66,17 @@ class Program(NamedTuple):
 
 
 def quick_starts() -> list[Program]:
-    """Return the quick starts in the order of the languages."""
+    """Return the quick starts, in the order of the languages."""
     return _programs_of("quickstart", RUN_BY)
 
 
 def receiver_programs() -> list[Program]:
-    """Return the webhook receivers in the order of the languages."""
+    """Return the webhook receivers, in the order of the languages."""
     return _programs_of("receiver", SERVED_BY)
 
 
 def catch_up_parts() -> list[Program]:
-    """Return the webhook receivers, with only the code that fetches events whose delivery failed."""
+    """Return the webhook receivers, reduced to the code that fetches events whose delivery failed."""
     return [
         program._replace(code=match.group())
         for program in receiver_programs()
@@ -97,7 +97,7 @@ def _command_to_run(name: str, run_by: str) -> str:
 
 
 def count_vectors() -> int:
-    """Return the number of signed requests in the test vectors."""
+    """Return how many signed requests the test vectors contain."""
     vectors_file = orjson.loads(FILES["vectors.json"].read_bytes())
     return len(vectors_file["x_service_signature"]) + len(vectors_file["standard_webhooks"])
 
@@ -107,10 +107,10 @@ def _read_content(name: str) -> bytes:
     return FILES[name].read_bytes()
 
 
-@csrf_exempt  # a POST gets 405, and not 403 because it has no CSRF token
+@csrf_exempt  # without this, a POST would get 403 for its missing CSRF token instead of 405
 @require_safe
 def download(_request: HttpRequest, name: str) -> HttpResponse:
-    """Serve one of FILES unchanged at GET /api/docs/<name> (rules docs.downloads, listen.file)."""
+    """Serve one of FILES unchanged, GET /api/docs/<name> (rules docs.downloads, listen.file)."""
     kind = KINDS.get(FILES[name].suffix, "text/plain; charset=utf-8")
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',

@@ -1,4 +1,4 @@
-"""The document's prose: guide.md and generators.md, with their tables filled in from the code. Rule docs.stripe."""
+"""The document's prose: guide.md and generators.md. Their tables are filled in from the code. Rule docs.stripe."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -31,12 +31,12 @@ GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide
 
 
 def guide_text(document: dict[str, Any]) -> str:
-    """Return the guide as CommonMark with tables. `document` holds the schemas."""
+    """Return the guide as CommonMark with tables. `document` contains the schemas."""
     return fill_in_values(GUIDE, document)
 
 
 def fill_in_values(text: str, document: dict[str, Any]) -> str:
-    """Replace the placeholders in a text of the documentation by values from the code."""
+    """Replace the placeholders in a text of the documentation with values from the code."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]
     starts = [str(start) for start in getattr(retries.SCHEDULES[EventType.AUTHORIZED], "starts", ())]
     values = {
@@ -63,7 +63,7 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
 
 
 def _webhook_values(document: dict[str, Any]) -> dict[str, str]:
-    """Return links to the JSON Schemas of the events, and the addresses from which deliveries come."""
+    """Return links to the events' JSON Schemas, and the addresses from which deliveries come."""
     urls = {kind: methods["post"]["externalDocs"]["url"] for kind, methods in document["webhooks"].items()}
     links = (f"[`{kind}`]({url.removeprefix(settings.BASE_URL)})" for kind, url in urls.items())
     return {
@@ -74,7 +74,7 @@ def _webhook_values(document: dict[str, Any]) -> dict[str, str]:
 
 
 def _describe_source_addresses() -> str:
-    """Return the networks from which deliveries come as a list, or a sentence if none are published."""
+    """Return a list of the networks from which deliveries come, or a sentence if they are not published."""
     listed = "".join(f"\n- `{network}`" for network in settings.WEBHOOK_SOURCE_ADDRESSES)
     return f"{source_addresses.message()}\n{listed}" if listed else source_addresses.message()
 
@@ -94,7 +94,7 @@ def _describe_moves(allowed: Mapping[tuple[Any, Any], str]) -> str:
 
 
 def _state_table(properties: dict[str, Any]) -> str:
-    """Return the table of the fields that only some states have (rule read.fields)."""
+    """Return the table with the fields that exist only in some states (rule read.fields)."""
     header = ("Field", *(f"`{status}`" for status in Status))
     rows = (
         (f"`{name}`", *(_describe_presence(field["x-states"], status) for status in Status))
@@ -105,7 +105,7 @@ def _state_table(properties: dict[str, Any]) -> str:
 
 
 def _card_table() -> str:
-    """Return the table of test cards, each with the recipe that uses it."""
+    """Return the table of test cards, each with the recipe that uses the card."""
     rows = (
         (f"`{card.number}`", card.effect.capitalize(), f"[{recipe.title}](#{recipe.anchor})")
         for card in CARDS.values()
@@ -121,7 +121,7 @@ def _describe_presence(states: dict[str, list[str]], status: Status) -> str:
 
 
 def tag_description(name: str) -> str:
-    """Return the description of a group of calls, as CommonMark."""
+    """Return the description for a group of calls, as CommonMark."""
     if name != "Sandbox":
         return TAGS[name]
     cards = ((f"`{card.number}`", card.effect.capitalize()) for card in CARDS.values())

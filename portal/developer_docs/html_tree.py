@@ -1,4 +1,4 @@
-"""The HTML of the documentation page as a tree of elements."""
+"""The HTML of the documentation page, as a tree of elements."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ _VOID = {"br", "hr", "img", "input", "link", "meta", "wbr"}  # elements without 
 
 @dataclass
 class Element:
-    """An element of a page, with its attributes and its children: elements and texts."""
+    """An element on a page, with its attributes and its children: elements and texts."""
 
     tag: str
     attributes: dict[str, str]
@@ -17,11 +17,11 @@ class Element:
 
     @property
     def classes(self) -> list[str]:
-        """Return the names in the attribute `class`."""
+        """Return the class names in the attribute `class`."""
         return self.attributes.get("class", "").split()
 
     def elements(self) -> Iterator["Element"]:
-        """Yield this element and all elements in it, in the order of the page."""
+        """Yield this element and all elements within it, in document order."""
         yield self
         for child in self.children:
             if isinstance(child, Element):
@@ -32,7 +32,7 @@ class Element:
         return next((element for element in self.elements() if element.tag in tags), None)
 
     def text(self) -> str:
-        """Return the text of this element and of all elements in it."""
+        """Return the text in this element and in all elements within it."""
         return "".join(child if isinstance(child, str) else child.text() for child in self.children)
 
 
@@ -57,7 +57,7 @@ class _TreeBuilder(HTMLParser):
 
 
 def parse_html(html: str) -> Element:
-    """Return the root of our own page's tree. In our pages, every element has its end tag."""
+    """Return the root element of one of our own pages. In our pages, every element has an end tag."""
     builder = _TreeBuilder()
     builder.feed(html)
     builder.close()

@@ -37,9 +37,9 @@ SECRET_PREFIX = "whsec_"
 POLL_SECONDS, LONGEST_PAUSE, PAGE = 1.0, 60.0, 200
 API_SECONDS, ATTEMPT_SECONDS = 10.0, 15.0
 SLOTS = 20  # the maximum number of attempts at the same time
-MAX_ANSWER, MAX_READ = 16 * 1024, 16 * 1024 * 1024  # bytes of your server's answer, and of the API's
-# The schedule of attempts is like that of real deliveries, but shorter. For an event about a hold, it has the
-# seconds after the event's arrival. For any other event, it has the seconds between two attempts.
+MAX_ANSWER, MAX_READ = 16 * 1024, 16 * 1024 * 1024  # maximum bytes in your server's answer, and in the API's
+# The schedule of attempts is like that of real deliveries, but shorter. For an event about a hold, it gives the
+# seconds after the event's arrival. For any other event, it gives the seconds between two attempts.
 URGENT, HOLD_SECONDS, MIN_GAP = "checkout.authorized", 120.0, 3.0
 URGENT_STARTS, PATIENT_GAPS = (0.0, 5.0, 25.0, 75.0), (5.0, 30.0, 120.0, 600.0)
 ENVIRONMENT = {
@@ -51,11 +51,11 @@ HTTP_ERRORS = (OSError, http.client.HTTPException)
 
 
 class Stop(Exception):
-    """The program cannot continue. The message names the remedy."""
+    """Raised if the program cannot continue. The message names the remedy."""
 
 
 class NoAnswer(Exception):
-    """The API did not answer. The next request should wait for `pause` seconds."""
+    """Raised if the API did not answer. The next request should wait for `pause` seconds."""
 
     def __init__(self, why: str, pause: float = 0.0) -> None:
         super().__init__(why)
@@ -71,7 +71,7 @@ def generate_secret() -> str:
 
 
 def build_headers(secret: str, event: dict[str, Any], body: bytes, attempt: int, at: int) -> dict[str, str]:
-    """Return the headers of an attempt: the service's own, and those of the Standard Webhooks."""
+    """Return the headers of an attempt: the service's own headers, and those of Standard Webhooks."""
     key, message = base64.b64decode(secret[len(SECRET_PREFIX) :]), f"{at}.".encode() + body
     standard = hmac.new(key, f"{event['id']}.".encode() + message, "sha256").digest()
     return {
@@ -109,10 +109,10 @@ def is_loopback(host: str | None) -> bool:
 
 
 class Target:
-    """Your server, which must be on this machine."""
+    """Your server. It must be on this machine."""
 
     def __init__(self, url: str) -> None:
-        """Parse the address of the server. Raises Stop if it is not http on this machine."""
+        """Parse the server's address. Raises Stop if it is not http on this machine."""
         parts = parse_address("--forward", url)
         if parts.scheme != "http" or not is_loopback(parts.hostname):
             raise Stop("--forward must be http on this machine: localhost, 127.0.0.1 or [::1], nowhere else.")
@@ -120,13 +120,13 @@ class Target:
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def post(self, body: bytes, request_headers: dict[str, str]) -> int:
-        """Post once and return the status. Does not follow redirects.
+        """Post once and return the status. Redirects are not followed.
 
-        Raises one of HTTP_ERRORS if no status comes in time.
+        Raises one of HTTP_ERRORS if no status arrives in time.
         """
         connection = http.client.HTTPConnection(self.host, self.port)
         connection.sock = self._connect()
-        # This needs a timer, because a socket's timeout starts again with each byte of a slow answer.
+        # A timer is necessary, because a socket's timeout starts again with each byte of a slow answer.
         ends_at = time.monotonic() + ATTEMPT_SECONDS
         ending = threading.Timer(ATTEMPT_SECONDS, shut_down, [connection.sock])
         ending.daemon = True
@@ -146,7 +146,7 @@ class Target:
         raise TimeoutError
 
     def _connect(self) -> socket.socket:
-        """Return a connection to the server. Check its addresses again, because they can have changed."""
+        """Return a connection to the server. Check its addresses again, because they might have changed."""
         failed = OSError("no address")
         for family, kind, _, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
             if not is_loopback(str(address[0])):
@@ -163,7 +163,7 @@ class Target:
 
 
 def shut_down(connection: socket.socket) -> None:
-    """End a connection on which another thread waits."""
+    """Shut down a connection on which another thread waits."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 
@@ -172,17 +172,17 @@ def shut_down(connection: socket.socket) -> None:
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A handler that follows no redirects, so that secrets and tokens reach only the intended address."""
+    """A handler that does not follow redirects, so that secrets and tokens reach only the intended address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 class Api:
-    """A client of the service's API. It renews its token in time."""
+    """A client for the service's API. It renews its token in time."""
 
     def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
-        """Keep the credentials. Raises Stop for an address to which they would be sent unencrypted."""
+        """Keep the credentials. Raises Stop if the address would receive them unencrypted."""
         parts = parse_address("--base-url", base_url)
         is_here = is_loopback(parts.hostname)
         if parts.scheme != "https" and not is_here:
@@ -194,7 +194,7 @@ class Api:
             "client_secret": client_secret,
         }
         self._token, self._renew_at = "", 0.0
-        self._ahead = 0.0  # seconds by which the service's clock is ahead of this one
+        self._ahead = 0.0  # how many seconds the service's clock is ahead of this machine's clock
         self._opener = urllib.request.build_opener(
             NoRedirects(), *([urllib.request.ProxyHandler({})] if is_here else [])
         )
@@ -242,7 +242,7 @@ class Api:
     def _request(self, path: str, body: dict[str, str] | None = None, **more_headers: str) -> Any:
         """Return the answer to a request.
 
-        Raises HTTPError if the API refuses the request, and NoAnswer if another try can help.
+        Raises HTTPError if the API refuses the request, and NoAnswer if another attempt can help.
         """
         content = None if body is None else json.dumps(body).encode()
         request_headers = {"Content-Type": "application/json", "User-Agent": "listen.py", **more_headers}
@@ -262,7 +262,7 @@ class Api:
 
 
 def check_scopes(scopes: str) -> None:
-    """Raise Stop unless the client has exactly SCOPE. Its secret is on a laptop, so it must allow no more."""
+    """Raise Stop unless the client has exactly SCOPE. Its secret is on a laptop, so it must not allow more."""
     extra_scopes = sorted({*scopes.split()} - {SCOPE})
     remedy = f"Make one in the portal, under Keys, that has only the scope {SCOPE}."
     if extra_scopes:
@@ -287,7 +287,7 @@ def error_message(refused: urllib.error.HTTPError) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the reason for a missing answer."""
+    """Return why there is no answer."""
     why = getattr(error, "reason", error)
     if isinstance(why, TimeoutError):
         return "timed out"
@@ -308,7 +308,7 @@ class Delivery(NamedTuple):
 
 
 def new_delivery(event: dict[str, Any], service_time: float) -> Delivery:
-    """Return the delivery of an event that was just listed."""
+    """Return the delivery for an event that was just listed."""
     now, ends_at = time.monotonic(), float("inf")
     if event["type"] == URGENT:
         created_at = calendar.timegm(time.strptime(event["created_at"][:19], "%Y-%m-%dT%H:%M:%S"))
@@ -317,9 +317,9 @@ def new_delivery(event: dict[str, Any], service_time: float) -> Delivery:
 
 
 def plan_next_attempt(delivery: Delivery, status: int | None, now: float) -> Delivery | None:
-    """Return the next attempt after a failed one, or None if that was the last.
+    """Return the next attempt after a failed one, or None after the last one.
 
-    The rules are those of the service, with shorter times.
+    The rules are the same as in the service, with shorter times.
     """
     if delivery.event["type"] == URGENT:
         may_change = status is None or status in (408, 429) or 500 <= status < 600
@@ -405,7 +405,7 @@ def print_line(words: str) -> None:
 
 
 def listen(api: Api, forwarding: Forwarding, **query: str) -> None:
-    """Ask for new events each second, and forward them. Never return. Raises Stop."""
+    """Request new events each second, and forward them. Never return. Raises Stop."""
     while True:
         page = repeat_until_answered(api.list_events, **query, limit=str(PAGE))
         for entry in page["events"]:

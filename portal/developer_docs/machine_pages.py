@@ -1,6 +1,6 @@
-"""The documentation for machines: a Markdown page for each chapter, and /llms.txt, which lists them.
+"""The documentation for machines: a Markdown page for each chapter, and /llms.txt, which lists these pages.
 
-The chapters are those of the documentation page, converted from HTML. Rules docs.markdown and docs.llms.
+The chapters are converted from the HTML of the documentation page. Rules docs.markdown and docs.llms.
 """
 
 import re
@@ -15,7 +15,7 @@ from portal.developer_docs.html_tree import Element
 from portal.developer_docs.page_markdown import MarkdownWriter
 from portal.developer_docs.reference import ReadReference
 
-# The purpose of each file, by the beginning of its name.
+# The purpose of each file, keyed by the beginning of the file's name.
 PURPOSES = {
     "quickstart": "gets a token, and makes, pays, captures and refunds an order",
     "receiver": "verifies events, captures once, and catches up with missed events",
@@ -27,13 +27,13 @@ SUMMARY = (
     "An API with which a shop takes card payments through a hosted checkout page, on which the customer can "
     "split the cost with friends. The shop gets a signed event, captures within two minutes, and can refund."
 )
-# The chapters with complete programs in each language. In the text with all chapters, they are last.
+# The chapters that contain complete programs in each language. They come last in the text with all chapters.
 PROGRAM_CHAPTERS = ("quick-start", "receivers")
 _FIRST_SENTENCE = re.compile(r"^(?![#\-|`*\d ]).+?[.:](?= |$)", re.M)
 
 
 class MarkdownPage(NamedTuple):
-    """A chapter of the documentation. `name` is its anchor on the page for people."""
+    """A chapter of the documentation. `name` is the chapter's anchor on the page for people."""
 
     name: str
     title: str
@@ -46,14 +46,14 @@ class MarkdownPage(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """Return the chapter's first sentence, or "" if the chapter begins with a list or a table."""
+        """Return the chapter's first sentence, or "" if the chapter starts with a list or a table."""
         beginning = self.text.partition("\n\n")[2].partition("\n\n")[0]
         return match[0].removesuffix(":") if (match := _FIRST_SENTENCE.match(beginning)) else ""
 
 
 @Once
 def markdown_pages(read_reference: ReadReference) -> dict[str, MarkdownPage]:
-    """Return all chapters as Markdown pages, by their names, in the order of the documentation page."""
+    """Return all chapters as Markdown pages, keyed by name, in the order of the documentation page."""
     root = html_tree.parse_html(page.render_html(read_reference, is_known=False))
     sections = [element for element in root.elements() if "chapter" in element.classes]
     page_by_anchor = {
@@ -70,8 +70,9 @@ def markdown_pages(read_reference: ReadReference) -> dict[str, MarkdownPage]:
 def whole_text(read_reference: ReadReference) -> str:
     """Return all chapters as one text.
 
-    The complete programs are last. They are a third of the text, and each reader needs one language of seven. A
-    model that reads only the beginning of the text therefore reads how the service works.
+    The complete programs come last. They are a third of the text, and each reader needs only one of seven
+    languages. If a model reads only the beginning of the text, it therefore still reads how the service
+    works.
     """
     pages = sorted(markdown_pages(read_reference).values(), key=lambda made: made.name in PROGRAM_CHAPTERS)
     titles = " and ".join(made.title for made in pages if made.name in PROGRAM_CHAPTERS)
@@ -81,7 +82,7 @@ def whole_text(read_reference: ReadReference) -> str:
 
 
 def llms_text(read_reference: ReadReference) -> str:
-    """Return /llms.txt, which lists the Markdown pages and the files for programs, each with its purpose."""
+    """Return /llms.txt. It lists the Markdown pages and the files for programs, each with its purpose."""
     pages, document = markdown_pages(read_reference), read_reference().document
     parts = {
         part.title: [section.anchor for section in part.sections]

@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 TEST_ENVIRONMENTS = ("local", "sandbox")
 NEEDED = ("CHECKOUT_BASE_URL", "CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET")
 API_SECONDS, MAX_READ = 30.0, 16 * 1024 * 1024
-# Clients of the older versions begin with `initialize`. Clients of STATELESS name their version in each request.
+# Clients with one of the older versions start with `initialize`. Clients with STATELESS name their version in
+# each request.
 STATELESS = "2026-07-28"
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS)
 VERSION_FIELD = "io.modelcontextprotocol/protocolVersion"
@@ -45,15 +46,15 @@ HTTP_ERRORS = (OSError, http.client.HTTPException)
 
 
 class Stop(Exception):
-    """The server cannot work with these settings. The message names the remedy."""
+    """Raised if the server cannot work with these settings. The message names the remedy."""
 
 
 class ApiError(Exception):
-    """The API refused a call or did not answer. The message is for the model."""
+    """Raised if the API refused a call or did not answer. The message is for the model."""
 
 
 class InvalidCall(Exception):
-    """A JSON-RPC request that the server cannot answer."""
+    """Raised for a JSON-RPC request that the server cannot answer."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -64,7 +65,7 @@ class InvalidCall(Exception):
 
 
 class Tool(NamedTuple):
-    """A tool and the call of the API that it makes. `fields` are JSON Schemas of its arguments."""
+    """A tool, and the API call that it makes. `fields` are the JSON Schemas of its arguments."""
 
     description: str
     method: str
@@ -74,7 +75,7 @@ class Tool(NamedTuple):
 
     @property
     def path_fields(self) -> list[str]:
-        """Return the arguments in the path, which are required."""
+        """Return the arguments in the path. All of them are required."""
         return re.findall(r"{(\w+)}", self.path)
 
 
@@ -203,7 +204,7 @@ def describe_tools() -> list[dict[str, Any]]:
 
 
 def complete_order(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a request that creates a checkout: the given fields, and defaults for the other required ones."""
+    """Return the body for a new checkout: the given fields, and defaults for the other required fields."""
     currency = fields.get("currency", "GBP")
     amount = fields.get("total_amount", 2250)
     item = {"item_ref": "ticket", "name": "Ticket", "quantity": 1, "unit_price": amount, "currency": currency}
@@ -222,7 +223,7 @@ def complete_order(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A handler that follows no redirects, so that secrets and tokens reach only the intended address."""
+    """A handler that does not follow redirects, so that secrets and tokens reach only the intended address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -248,7 +249,7 @@ def opener_for(base_url: str) -> urllib.request.OpenerDirector | None:
 
 
 class Answer(NamedTuple):
-    """The JSON of an answer, and the headers about the request's fields that the service ignored, or ""."""
+    """The JSON of an answer, and its headers about request fields that the service ignored, or ""."""
 
     content: Any
     ignored: str
@@ -256,10 +257,10 @@ class Answer(NamedTuple):
 
 
 class Api:
-    """A client of the sandbox's API. Before it sends the secret, it checks that the service is a sandbox."""
+    """A client for the sandbox's API. Before it sends the secret, it checks that the service is a sandbox."""
 
     def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
-        """Keep the credentials. Raises Stop for an address to which they would be sent unencrypted."""
+        """Keep the credentials. Raises Stop if the address would receive them unencrypted."""
         opener = opener_for(base_url)
         if opener is None:
             words = "the sandbox's https address, or the http address of `make run`"
@@ -333,7 +334,7 @@ class Api:
 
 
 def error_text(refused: urllib.error.HTTPError) -> str:
-    """Return an error response as text: its status and its body, which says what to do."""
+    """Return the text of an error response: its status and its body, which says what to do."""
     with contextlib.suppress(*HTTP_ERRORS):
         return f"HTTP {refused.code}: {refused.read(MAX_READ).decode(errors='replace')}"
     return f"HTTP {refused.code}"
@@ -343,7 +344,7 @@ def error_text(refused: urllib.error.HTTPError) -> str:
 
 
 def run_tool(api: Api, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a tool. A refusal is a result too, so that the model can read it."""
+    """Return the result of a tool. A refusal is also returned as a result, so that the model can read it."""
     tool, fields = TOOLS[name], dict(arguments)
     missing = [field for field in tool.path_fields if not isinstance(fields.get(field), str)]
     try:
@@ -393,7 +394,7 @@ def answer_request(api: Api, method: str, params: dict[str, Any]) -> dict[str, A
 
 
 def check_version(params: dict[str, Any]) -> None:
-    """Raise InvalidCall if the request names a version of the protocol that this server does not know."""
+    """Raise InvalidCall if the request names a version of the protocol that this server does not support."""
     meta = params.get("_meta")
     version = meta.get(VERSION_FIELD, STATELESS) if isinstance(meta, dict) else STATELESS
     if version not in VERSIONS:
@@ -402,7 +403,7 @@ def check_version(params: dict[str, Any]) -> None:
 
 
 def answer_line(api: Api, line: bytes) -> dict[str, Any] | None:
-    """Return the response to a line of JSON-RPC, or None if it needs none: a notification or a response."""
+    """Return the response to a line of JSON-RPC. For a notification or a response, return None."""
     number = None
     try:
         try:
@@ -421,7 +422,7 @@ def answer_line(api: Api, line: bytes) -> dict[str, Any] | None:
 
 
 def serve(api: Api) -> None:
-    """Answer each line of the standard input on the standard output, until the input ends."""
+    """Answer each line from the standard input on the standard output, until the input ends."""
     for line in sys.stdin.buffer:
         if line.strip() and (response := answer_line(api, line)) is not None:
             sys.stdout.buffer.write(json.dumps(response).encode() + b"\n")
@@ -437,7 +438,7 @@ def main() -> int:
         api = Api(*(os.environ[name] for name in NEEDED))
         with contextlib.suppress(
             ApiError
-        ):  # a service that does not answer now is checked before the first call
+        ):  # if the service does not answer now, it is checked before the first call
             api.require_sandbox()
         serve(api)
     except Stop as stopped:

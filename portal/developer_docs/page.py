@@ -14,7 +14,8 @@ from portal.developer_docs.causes import CAUSES
 from portal.developer_docs.page_fields import Row
 from portal.developer_docs.reference import ErrorCode, ReadReference, Reference, Schema
 
-# The line breaks and the indentation between two elements, which are a sixteenth of the page. Text in `pre` is kept.
+# The line breaks and the indentation between two elements, which are a sixteenth of the page. Text in `pre` is
+# kept.
 _INDENTATION = re.compile(r"(<pre\b.*?</pre>)|(?<=>)\s*\n\s*(?=<)", re.S)
 
 
@@ -28,7 +29,7 @@ class SuccessAnswer(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An endpoint or an event. `codes` are its error codes by status.
+    """An endpoint or an event. `codes` maps each status to the error codes with this status.
 
     `schema_path` is the path of an event's JSON Schema, or "" for an endpoint.
     """
@@ -57,10 +58,10 @@ class Group(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the error table with its cause and remedy.
+    """A row of the error table, with its cause and remedy.
 
-    `returned_by` is a phrase such as "Any POST". If it is empty, only `calls` can return the error. Rule
-    api.error_pages.
+    `returned_by` is a phrase such as "Any POST". If it is empty, only the calls in `calls` can return the
+    error. Rule api.error_pages.
     """
 
     code: str
@@ -75,7 +76,7 @@ class Refusal(NamedTuple):
 
 @functools.cache
 def render_html(read_reference: ReadReference, *, is_known: bool) -> str:
-    """Return the page's HTML. If `is_known`, it has placeholders for the names of a signed-in reader."""
+    """Return the page's HTML. If `is_known`, it has placeholders for the names that belong to a signed-in reader."""
     html = render_to_string("docs.html", _page_context(read_reference) | {"is_known": is_known})
     return _INDENTATION.sub(lambda match: match[1] or "\n", html)
 
@@ -140,7 +141,7 @@ def _describe_call(reference: Reference, place: str, method: str, operation: Sch
 
 
 def _success_answers(operation: Schema) -> list[SuccessAnswer]:
-    """Return the 2xx answers, without the error envelopes."""
+    """Return the 2xx answers, leaving out the error envelopes."""
     return [
         SuccessAnswer(
             status,
@@ -159,7 +160,7 @@ def _example_text(media: Schema) -> str:
 
 
 def _own_error_codes(reference: Reference, operation: Schema) -> dict[str, list[str]]:
-    """Return the call's own error codes by status. The error table names the codes that many calls share."""
+    """Return the call's own error codes by status. The codes that many calls share are only in the error table."""
     codes_by_status = {
         status: answer.get("content", {}).get("application/json", {}).get("examples", {})
         for status, answer in operation["responses"].items()

@@ -1,4 +1,4 @@
-"""The fields of the API's document as rows: name, type and description."""
+"""The fields in the API's document as rows: name, type and description."""
 
 from typing import Any, NamedTuple
 
@@ -8,12 +8,12 @@ from portal.developer_docs import page_text
 from portal.developer_docs.reference import WRAPPED
 
 Schema = dict[str, Any]
-FREE = ("Metadata", "CustomData", "OtherData")  # objects with unknown fields
+FREE = ("Metadata", "CustomData", "OtherData")  # objects that can have unknown fields
 KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mail address"}
 
 
 class Row(NamedTuple):
-    """A field. `object_name` names the object that it contains. If `by_state`, only some states have it."""
+    """A field. `object_name` names the object that it contains. With `by_state`, only some states have the field."""
 
     name: str
     kind: str
@@ -58,7 +58,7 @@ def list_parameters(document: Schema, operation: Schema) -> list[Row]:
 
 
 def list_response_objects(document: Schema) -> list[ResponseObject]:
-    """Return the objects in responses, in order of appearance."""
+    """Return the objects in responses, in the order in which they appear."""
     names: list[str] = []
     for methods in document["paths"].values():
         for operation in methods.values():
@@ -70,7 +70,7 @@ def list_response_objects(document: Schema) -> list[ResponseObject]:
 
 
 def response_object_name(media: Schema) -> str:
-    """Return the name of the object under `data`, or at the top if there is no `data`."""
+    """Return the name of the object under `data`. Without `data`, return the name of the whole object."""
     return _object_name(media.get("schema", {}))
 
 
@@ -100,7 +100,7 @@ def _field_row(name: str, field: Schema, is_required: bool) -> Row:
 
 
 def _describe_type(field: Schema) -> str:
-    """Return a field's type with its limits, in words."""
+    """Return a field's type and limits, in words."""
     if _object_name(field):
         return "object or null" if "oneOf" in field else "object"
     types = [field["type"]] if isinstance(field.get("type"), str) else field.get("type", ["value"])
@@ -151,7 +151,7 @@ def _describe_range(low: int | None, high: int) -> str:
 
 
 def _object_name(schema: Schema) -> str:
-    """Return the name of the object in a field, without the suffix of an envelope, or "" if there is none."""
+    """Return the name of the object in a field, without the suffix for envelopes, or "" if there is none."""
     reference = schema["oneOf"][0] if "oneOf" in schema else schema  # the second alternative is null
     return str(reference.get("$ref", "")).rpartition("/")[2].removesuffix(WRAPPED)
 

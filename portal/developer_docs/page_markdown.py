@@ -1,7 +1,7 @@
 """Converts a part of the documentation page from HTML to Markdown (CommonMark with tables).
 
-It knows the elements that the page's templates use. The Markdown therefore has no second source that could
-differ from the page. Rule docs.markdown.
+It handles the elements that the page's templates use. The page is therefore the only source, and the Markdown
+cannot differ from it. Rule docs.markdown.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from portal.developer_docs.html_tree import Element
 
-# The names that a block of code begins with in Markdown, by the title of the block on the page.
+# For each title of a code block on the page, the language name with which the block starts in Markdown.
 FENCES = {"Shell": "sh", "Python": "python", "HTTP": "http", "JSON": "json"}
 FENCES_BY_SUFFIX = {".mjs": "js"}
 _INLINE = {"a", "b", "bdi", "br", "code", "em", "i", "span", "strong", "wbr"}
@@ -22,16 +22,16 @@ _SPECIAL = re.compile(r"(?=[\\`*<|])")
 
 
 class MarkdownWriter:
-    """Writes a chapter of the page as Markdown. The chapter's title, an h2, is the first heading.
+    """Writes a chapter of the page as Markdown. The chapter's title, an h2, becomes the first heading.
 
-    `address_of` returns the address for the `href` of a link.
+    `address_of` returns the address for a link's `href`.
     """
 
     def __init__(self, address_of: Callable[[str], str]) -> None:
         self._address_of = address_of
 
     def blocks(self, element: Element) -> list[str]:
-        """Return the element as blocks of Markdown, which a blank line separates."""
+        """Return the element as Markdown blocks. Blank lines separate the blocks."""
         if _is_left_out(element):
             return []
         match element.tag:
@@ -50,7 +50,7 @@ class MarkdownWriter:
         return [_code_block(element)] if "code" in element.classes else self._children(element)
 
     def _children(self, element: Element) -> list[str]:
-        """Return the children's blocks. Neighbouring texts and inline elements are one paragraph."""
+        """Return the children's blocks. Adjacent texts and inline elements form one paragraph."""
         found: list[str] = []
         for is_inline, children in groupby(element.children, _is_inline):
             if is_inline:
@@ -65,7 +65,7 @@ class MarkdownWriter:
         return [words] if (words := self._line(element)) else []
 
     def _summary(self, summary: Element) -> list[str]:
-        """Return the title of a folded part, which is a heading or a bold line."""
+        """Return the title of a folded part, as a heading or a bold line."""
         if summary.first("h2", "h3", "h4"):
             return self._children(summary)
         return [f"**{self._line(summary)}**"]
@@ -79,7 +79,7 @@ class MarkdownWriter:
         )
 
     def _definitions(self, element: Element) -> str:
-        """Return a list of terms with their descriptions."""
+        """Return the list of terms with their descriptions."""
         terms = [self._line(part) for part in element.elements() if part.tag == "dt"]
         texts = [self._line(part) for part in element.elements() if part.tag == "dd"]
         return "\n".join(
@@ -96,7 +96,7 @@ class MarkdownWriter:
         return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
     def _line(self, element: Element) -> str:
-        """Return the text in an element as one line."""
+        """Return the element's text as one line."""
         return _SPACE.sub(" ", "".join(self._inline(child) for child in element.children)).strip()
 
     def _inline(self, child: Element | str) -> str:
@@ -114,7 +114,7 @@ class MarkdownWriter:
 
 
 def _is_left_out(element: Element) -> bool:
-    """Return whether an element has no meaning without the page, such as a label for screen readers."""
+    """Return whether an element has no meaning outside the page, such as a label for screen readers."""
     return element.tag in _LEFT_OUT or "spoken" in element.classes
 
 
@@ -123,7 +123,7 @@ def _is_inline(child: Element | str) -> bool:
 
 
 def _hang(text: str, mark: str) -> str:
-    """Return an item of a list, whose further lines are indented."""
+    """Return a list item, with its further lines indented."""
     return mark + re.sub(r"\n(?=[^\n])", f"\n{' ' * len(mark)}", text)
 
 
@@ -134,7 +134,7 @@ def _code_span(text: str) -> str:
 
 
 def _code_block(element: Element) -> str:
-    """Return a block of code. A title that names neither a language nor a file is above the block."""
+    """Return a code block. If its title names neither a language nor a file, the title comes above the block."""
     title = bar.text().strip() if (bar := element.first("p")) else ""
     code = pre.text().rstrip("\n") if (pre := element.first("pre")) else ""
     suffix = PurePath(title).suffix

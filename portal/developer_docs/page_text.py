@@ -1,4 +1,4 @@
-"""Turn text from the OpenAPI document into HTML."""
+"""Converts text from the OpenAPI document into HTML."""
 
 import json
 import re
@@ -15,18 +15,18 @@ LANGUAGES = {"sh": "Shell", "python": "Python", "http": "HTTP", "json": "JSON"}
 _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?!\w*')|^'(?=s\b)")
-FITS_A_LINE = 12  # characters of code that fit on a phone's line, even at twice the size
+FITS_A_LINE = 12  # how many characters of code fit on a line of a phone, even at twice the text size
 # With `html` off, HTML tags in a text are escaped.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def typeset(words: str) -> str:
-    """Return running text with curled apostrophes, and with no line break between a number and its unit."""
+    """Return running text with curly apostrophes, and without a line break between a number and its unit."""
     return units.join_units(_APOSTROPHE.sub("’", words))
 
 
 def _typeset_text(state: StateCore) -> None:
-    """Typeset running text. Code stays as it is typed, and short code stays on one line."""
+    """Typeset running text. Code stays as it was typed, and short code stays on one line."""
     for token in (child for block in state.tokens for child in block.children or ()):
         if token.type == "text":
             token.content = typeset(token.content)
@@ -50,7 +50,7 @@ def render_inline(text: str) -> SafeString:
 def render_block(text: str, title: str) -> SafeString:
     """Return paragraphs, lists and tables as HTML.
 
-    Wide tables and code blocks can be scrolled separately, also with the keyboard.
+    Wide tables and code blocks scroll separately, also with the keyboard.
     """
     html = _CODE.sub(_code_block, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
     html = _HEADING.sub(lambda match: f'<h3 id="{make_anchor(match[1])}">{match[1]}</h3>', html)
@@ -59,7 +59,7 @@ def render_block(text: str, title: str) -> SafeString:
 
 
 def _code_block(match: re.Match[str]) -> str:
-    """Return a block of code under a bar that names its language and has room for a button."""
+    """Return a code block below a bar that names its language and has room for a button."""
     title = LANGUAGES.get(match[1] or "", "")
     return f'<div class="code"><p class="code-bar">{title}</p><pre tabindex="0"><code>{match[2]}</code></pre></div>'
 

@@ -1,7 +1,7 @@
 """Response bodies that are the same for every caller. They are compressed if the caller accepts gzip.
 
-The service compresses no other body. From the size of a compressed body that has a secret and text that a
-stranger has chosen, the stranger can guess the secret (BREACH). Rule docs.compressed.
+The service does not compress other bodies. If a body contains both a secret and text that a stranger has
+chosen, its compressed size lets the stranger guess the secret (BREACH). Rule docs.compressed.
 """
 
 import gzip
@@ -16,7 +16,7 @@ _GZIP = re.compile(r"(?:x-)?gzip(?: *; *q=(?P<quality>[0-9.]{1,5}))?", re.I)
 
 
 class PublicBody(NamedTuple):
-    """A body that is the same for every caller, and the same body compressed by gzip."""
+    """A body that is the same for every caller, uncompressed and compressed with gzip."""
 
     content_type: str
     plain: bytes

@@ -16,7 +16,7 @@ _SECRET = re.compile(r'(?<="client_secret": ")[^"]+')
 
 
 class Reader(NamedTuple):
-    """A merchant's name, and the client id and name of its newest key."""
+    """A merchant's name, and the client id and the name of its newest key."""
 
     merchant: str
     client_id: str
@@ -29,7 +29,8 @@ PLACEHOLDER = Reader("<MERCHANT>", CLIENT_ID, "<KEY>")
 def reader_of(request: HttpRequest) -> Reader | None:
     """Return the reader who is signed in to the portal.
 
-    Returns None for a stranger, for a merchant without a key, and if a second factor must still be set up.
+    Return None for a stranger, for a merchant without a key, and for a person who must still set up a second
+    factor.
     """
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
         return None
@@ -41,12 +42,12 @@ def reader_of(request: HttpRequest) -> Reader | None:
 
 
 def hide_credentials(example: str) -> str:
-    """Return an example with placeholders for client id and secret."""
+    """Return an example in which placeholders replace the client id and the secret."""
     return _SECRET.sub(CLIENT_SECRET, _CLIENT.sub(CLIENT_ID, example))
 
 
 def fill_in_names(page: str, reader: Reader | None) -> str:
-    """Return the page with the reader's names in place of placeholders.
+    """Return the page with the reader's names instead of placeholders.
 
     The other placeholders become links to the portal's page of keys.
     """

@@ -1,7 +1,7 @@
-"""Recipes that produce, in the sandbox, the situations that a finished integration must handle.
+"""Recipes. In the sandbox, they produce the situations that a finished integration must handle.
 
-Tests run each recipe. A recipe begins with a new checkout. The `facts` of a step are the values that its
-answer must contain, by their path. Rule docs.recipes.
+Tests run each recipe. A recipe starts with a new checkout. The `facts` of a step map paths in its answer to
+the values that they must have. Rule docs.recipes.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ _WEBHOOKS = "/api/merchant/v1/webhooks"
 
 
 class Call(NamedTuple):
-    """A call of the API, which recipes name by one word. `anchor` is its anchor on the documentation page."""
+    """An API call that recipes name by one word. `anchor` is the call's anchor on the documentation page."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ CALLS = {
 
 
 class Step(NamedTuple):
-    """A call and its expected answer. A step that `waits` is repeated until it gets this answer."""
+    """A call and its expected answer. If a step `waits`, it is repeated until it gets this answer."""
 
     call: str
     status: int
@@ -63,7 +63,7 @@ class Step(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A situation, why it matters, and the steps.
+    """A situation, the reason why it matters, and the steps.
 
     `card` is the test card that causes the situation, or "" if the situation does not depend on the card.
     """

@@ -1,4 +1,4 @@
-"""The API's document and error table, as the documentation page gets them.
+"""The API's document and the error table, in the form that the documentation page uses.
 
 `config` builds both and passes them to the page, because only `config` knows all calls and errors.
 """
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 Schema: TypeAlias = dict[str, Any]
-WRAPPED = "Response"  # the suffix in the names of response envelopes
+WRAPPED = "Response"  # the names of response envelopes end with it
 
 
 class ErrorCode(NamedTuple):
     """An error code of the API, with an example of its body.
 
-    If many calls can return it, `returned_by` describes them. Otherwise it is "".
+    If many calls can return the code, `returned_by` describes these calls. Otherwise it is "".
     """
 
     status: int
@@ -23,7 +23,7 @@ class ErrorCode(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The API's OpenAPI document, the order of its operations by their ids, and its error codes."""
+    """The API's OpenAPI document, the ids of its operations in order, and its error codes."""
 
     document: Schema
     operations: list[str]

@@ -1,4 +1,4 @@
-"""The addresses of the documentation: the page for people, and the pages for machines."""
+"""The views of the documentation: the page for people, and the pages for machines."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
@@ -16,7 +16,7 @@ HTML, MARKDOWN, PLAIN = (f"text/{kind}; charset=utf-8" for kind in ("html", "mar
 
 @require_safe
 def show_documentation(request: HttpRequest, *, read_reference: ReadReference) -> HttpResponse:
-    """Show the documentation, GET /api/docs, with the API's reference that `read_reference` returns.
+    """Show the documentation, GET /api/docs. `read_reference` returns the API's reference.
 
     If a portal user is signed in, the page shows their client id (rule docs.own_key). A caller who prefers
     Markdown gets all chapters as one text (rule docs.markdown).
@@ -31,7 +31,7 @@ def show_documentation(request: HttpRequest, *, read_reference: ReadReference) -
     return response
 
 
-@csrf_exempt  # a POST gets 405, and not 403 because it has no CSRF token
+@csrf_exempt  # without this, a POST would get 403 for its missing CSRF token instead of 405
 @require_safe
 def show_whole_text(request: HttpRequest, *, read_reference: ReadReference) -> HttpResponse:
     """Show all chapters as one Markdown text, GET /api/docs.md."""
@@ -49,17 +49,17 @@ def show_markdown_page(request: HttpRequest, name: str, *, read_reference: ReadR
 
 @require_safe
 def show_llms_text(request: HttpRequest, *, read_reference: ReadReference) -> HttpResponse:
-    """Show the list of the documentation for machines, GET /llms.txt (rule docs.llms)."""
+    """Show the list of the pages for machines, GET /llms.txt (rule docs.llms)."""
     return public_response(request, _llms_body(read_reference))
 
 
 def prefers_markdown(request: HttpRequest) -> bool:
-    """Return whether the header Accept asks for Markdown more than for HTML."""
+    """Return whether the header Accept prefers Markdown to HTML."""
     return request.get_preferred_type(["text/html", "text/markdown"]) == "text/markdown"
 
 
 def _personal_response(read_reference: ReadReference, signed_in_reader: Reader) -> HttpResponse:
-    """Return the page with the reader's names. It is for one reader, so it is neither cached nor compressed."""
+    """Return the page with the reader's names. It is for only one reader, so it is neither cached nor compressed."""
     html = page.render_html(read_reference, is_known=True)
     headers = {"Cache-Control": "private, no-store"}
     return HttpResponse(reader.fill_in_names(html, signed_in_reader), headers=headers)
