@@ -1,4 +1,4 @@
-"""The bank's entries of a checkout's timeline: operations, disputes and bookings, with their postings."""
+"""The bank's entries in a checkout's timeline: operations, disputes and bookings, with their postings."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from portal.orders.order import Order
 
 Account, Kind, Purpose, State = Posting.Account, Movement.Kind, Operation.Purpose, Operation.State
 PostingsByTransaction = defaultdict[UUID, list[Posting]]
-# For each kind of operation: the title until it has succeeded, and the title after its success.
+# For each kind of operation: the title before its success, and the title after it.
 BANK: dict[str, tuple[str, str]] = {
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
@@ -48,7 +48,7 @@ ACCOUNTS = {
     Account.LEAD: "the lead",
     Account.OUTSIDE: "elsewhere",
 }
-# The state that an order gets when an operation of this kind on the lead's card succeeds.
+# The state of an order after an operation of this kind on the lead's card has succeeded.
 STATE_AFTER: dict[str, str] = {
     Operation.Kind.AUTHORIZE: Status.AUTHORIZED,
     Operation.Kind.CAPTURE: Status.CAPTURED,
@@ -69,7 +69,7 @@ NOT_CARRIED_OUT = {
 
 
 def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
-    """Yield the entries of operations, returned refunds, disputes and bookings, with their postings."""
+    """Yield the entries for operations, returned refunds, disputes and bookings, with their postings."""
     checkout = order.checkout
     rows = Operation.objects.filter(
         payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
@@ -95,13 +95,13 @@ def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
 def _posting_entry(
     at: datetime, title: str, postings: Sequence[Posting], text: str = "", **facts: Any
 ) -> Entry:
-    """Return the entry of postings that the bank or an operator caused, without a request of the service."""
+    """Return the entry for postings that the bank or an operator caused, without a request from the service."""
     full_text = f"{text} {_postings_sentence(postings)}".strip()
     return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=full_text, facts=facts)
 
 
 def _return_entry(checkout: Checkout, row: Movement, postings: Sequence[Posting]) -> Entry:
-    """Return the entry of a settled refund that was returned, at the time when we learned of it."""
+    """Return the entry for a settled refund that was returned. Its time is when the service learned of the return."""
     amount, reason = (
         money.display(row.amount, checkout.currency),
         row.operation.reason if row.operation else "",
@@ -113,7 +113,7 @@ def _return_entry(checkout: Checkout, row: Movement, postings: Sequence[Posting]
 
 
 def _dispute_entries(order: Order, dispute: Dispute, postings: PostingsByTransaction) -> Iterator[Entry]:
-    """Yield the entries of a dispute: its opening, each later movement of its money, and its decision."""
+    """Yield the entries for a dispute: its start, each later movement of its money, and its decision."""
     amount = money.display(dispute.amount, order.checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
     postings_at: dict[datetime | None, list[Posting]] = {dispute.created_at: [], dispute.closed_at: []}
@@ -124,7 +124,7 @@ def _dispute_entries(order: Order, dispute: Dispute, postings: PostingsByTransac
             postings_at[row.recorded_at] += postings[row.pk]
         else:
             yield _posting_entry(row.recorded_at, _later_movement_title(row), postings[row.pk], **facts)
-    # The tone is `held`, the colour of entries that wait, because the dispute waits for an answer.
+    # The tone is `held`, the colour of waiting entries, because the dispute waits for an answer.
     title, first_postings = disputed.dispute_title(dispute), postings_at[dispute.created_at]
     entry = _posting_entry(dispute.created_at, title, first_postings, DISPUTE_TEXT, **facts)
     yield replace(entry, tone="held", icon="alert")
@@ -148,7 +148,7 @@ def _later_movement_title(row: Movement) -> str:
 
 
 def _booking_entry(checkout: Checkout, booking: Booking, postings: Sequence[Posting]) -> Entry:
-    """Return the entry of a booking or of its reversal."""
+    """Return the entry for a booking or for its reversal."""
     amount = money.display(abs(booking.amount), checkout.currency)
     title = BOOKING_TITLES[booking.kind][booking.reverses_id is not None]
     return _posting_entry(
@@ -199,9 +199,9 @@ def _operation_title(checkout: Checkout, operation: Operation) -> str:
 
 
 def _operation_text(operation: Operation, postings: Sequence[Posting], *, is_returned: bool) -> str:
-    """Return the reason for an operation's failure or its current state in words, and its postings.
+    """Return an operation's text: why it failed or what it waits for, and its postings.
 
-    If a refund was returned, the reason is left out here, because a separate entry reports it.
+    For a returned refund, the reason is left out, because a separate entry reports it.
     """
     reason = "" if is_returned else operation.reason
     _, not_carried_out = NOT_CARRIED_OUT.get(reason, ("", ""))
@@ -212,7 +212,7 @@ def _operation_text(operation: Operation, postings: Sequence[Posting], *, is_ret
 
 
 def _parent_key(checkout: Checkout, operation: Operation) -> str:
-    """Return the key of the entry that reports this operation as a part of it, or "" if it has its own entry."""
+    """Return the key of the entry that includes this operation, or "" if the operation has a separate entry."""
     has_failed = operation.state == State.FAILED
     if operation.kind == Operation.Kind.REFUND:
         is_all = operation.amount == checkout.amount and operation.refund_uuid
@@ -240,7 +240,7 @@ def _operation_facts(operation: Operation, postings: Sequence[Posting]) -> dict[
 
 
 def _postings_sentence(postings: Sequence[Posting]) -> str:
-    """Return the postings of transactions as a sentence, or "" if they cancel each other out."""
+    """Return the postings of several transactions as a sentence, or "" if they cancel each other out."""
     sums: dict[str, int] = {}
     for line in postings:
         sums[line.account] = sums.get(line.account, 0) + line.amount

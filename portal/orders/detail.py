@@ -1,4 +1,4 @@
-"""The template context of a checkout's page: where the money is, the items, the shares and the refunds."""
+"""The template context for a checkout's page: where the money is, the items, the shares and the refunds."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
 from webhooks.models import Subscription
 
-# States of an operation for which the bank has not confirmed the receipt.
+# States of an operation that the bank has not confirmed to have received.
 NOT_RECEIVED = (Operation.State.PLANNED, *Operation.OPEN)
-MAX_REFUNDS = 50  # the page has only the newest refunds; the timeline has all of them
+MAX_REFUNDS = 50  # the page shows only the newest refunds; the timeline has all of them
 
 
 def order_context(order: Order) -> dict[str, Any]:
-    """Return the context of the order's page, without the timeline."""
+    """Return the context for the order's page, without the timeline."""
     checkout = order.checkout
     newest_refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
     returned_amount = _returned_amount(order)
@@ -49,7 +49,7 @@ def order_context(order: Order) -> dict[str, Any]:
 
 
 def _bank_context(order: Order) -> dict[str, Any]:
-    """Return the disputes, the actions outside the service, the bank's answer to a refund, and our address."""
+    """Return the disputes, the actions outside the service, the bank's answer to a refund, and our support address."""
     return {
         "bank_has": _refund_progress(order) if order.checkout.status == Status.REFUNDING else "",
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
@@ -62,7 +62,7 @@ def _bank_context(order: Order) -> dict[str, Any]:
 def _is_money_elsewhere(order: Order, returned_amount: int) -> bool:
     """Return whether the money is neither held, nor at the shop, nor back on the card.
 
-    This is the case after a returned refund, and after a refund made or settled outside the service.
+    This is true after a returned refund, and after a refund that was made or settled outside the service.
     """
     has_returned_refund = bool(returned_amount) and order.checkout.status == Status.REFUNDED
     is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
@@ -70,7 +70,7 @@ def _is_money_elsewhere(order: Order, returned_amount: int) -> bool:
 
 
 def _refund_progress(order: Order) -> str:
-    """Return the bank's answer to a refund that is on its way, in words."""
+    """Return what the bank has done so far about the current refund, in words."""
     if order.has_refused_part:
         return "refused a part of it"
     parts = Operation.objects.filter(
@@ -81,7 +81,7 @@ def _refund_progress(order: Order) -> str:
 
 
 def _returned_amount(order: Order) -> int:
-    """Return the sum of the returned refunds that were not refunded again yet, in minor units."""
+    """Return the amount of returned refunds that has not been refunded again yet, in minor units."""
     if order.accounts is None:
         return 0
     if order.checkout.status == Status.REFUNDED:
@@ -90,7 +90,7 @@ def _returned_amount(order: Order) -> int:
 
 
 def _return_context(order: Order, returned_amount: int) -> dict[str, Any]:
-    """Return the returned amount, the badge for it, and whether the merchant's balance has the amount for now."""
+    """Return the returned amount, its badge, and whether the amount is in the merchant's balance for now."""
     with_merchant = -sum(line.amount for line in order.postings if line.account == Posting.Account.MERCHANT)
     is_refunded = order.checkout.status == Status.REFUNDED
     return {
@@ -101,7 +101,7 @@ def _return_context(order: Order, returned_amount: int) -> dict[str, Any]:
 
 
 def _allowed_actions(order: Order) -> dict[str, bool]:
-    """Return the actions that are possible now, and whether the page refreshes automatically."""
+    """Return which actions are possible now, and whether the page refreshes automatically."""
     is_disputed = bool(order.disputes) and refunds.dispute_blocking_refund(order.checkout) is not None
     actions = current_checkouts.available_actions(
         order.checkout, open_kind=order.open_kind, is_disputed=is_disputed
@@ -118,7 +118,7 @@ def _hold_and_advice(order: Order) -> dict[str, Any]:
     """Return the time left to capture a held order, and advice about its capture or its event.
 
     Both are None for other orders. While a capture is open, the time left is None too. For a voided order,
-    `has_endpoint` is true if the merchant has an endpoint now. It is true for all other orders.
+    `has_endpoint` says whether the merchant has an endpoint now. It is true for all other orders.
     """
     is_being_captured = order.open_kind == Operation.Kind.CAPTURE
     hold = None if is_being_captured else _time_left(order.checkout)
@@ -128,7 +128,7 @@ def _hold_and_advice(order: Order) -> dict[str, Any]:
 
 
 def _time_left(checkout: Checkout) -> dict[str, Any] | None:
-    """Return the time left to capture a held order, in seconds and as minutes:seconds; None for others."""
+    """Return the time left to capture a held order, in seconds and as minutes:seconds, else None."""
     if checkout.status != Status.AUTHORIZED or not (checkout.authorized_at and checkout.capture_before):
         return None
     seconds = max(0, round((checkout.capture_before - current_checkouts.read_at(checkout)).total_seconds()))
@@ -146,7 +146,7 @@ def _place_of_money(checkout: Checkout) -> str:
 
 
 def _split_sums(order: Order) -> dict[str, Any] | None:
-    """Return how many mates an order has, how many have paid, and the sums of their shares; None without mates.
+    """Return the number of mates, how many have paid, and the sums of their shares. Without mates, return None.
 
     Names and phone numbers are left out.
     """
@@ -178,7 +178,7 @@ def _refund_fields(checkout: Checkout, refund: Refund) -> dict[str, Any]:
 
 
 def _failed_refund(checkout: Checkout, newest_refunds: list[Refund]) -> dict[str, Any] | None:
-    """Return the latest refund if it failed, with the reason and whether a new refund can succeed."""
+    """If the latest refund failed, return it with the reason, and whether a new refund can succeed."""
     latest = newest_refunds[0] if newest_refunds and checkout.status == Status.CAPTURED else None
     if latest is None or latest.status != Refund.Status.FAILED:
         return None

@@ -34,7 +34,7 @@ def dispute_title(row: Dispute) -> str:
 
 
 def dispute_context(row: Dispute) -> dict[str, Any]:
-    """Return a dispute's template context. It does not name the mate who disputes a share."""
+    """Return the template context for a dispute. It does not name the mate who disputes a share."""
     payer = payer_of(row.payment)
     send_by = row.respond_by if row.respond_by and row.respond_by > clock.now() else None
     days_left = (timezone.localdate(send_by) - timezone.localdate()).days if send_by else None

@@ -1,4 +1,4 @@
-"""Advice for a held order with an open capture, or with an event that the endpoint has not accepted."""
+"""Advice for a held order whose capture is open, or whose event the endpoint has not accepted."""
 
 from typing import NamedTuple
 
@@ -14,14 +14,14 @@ from webhooks.models import Delivery, EventType
 
 
 class Advice(NamedTuple):
-    """The problem, and the remedy."""
+    """A problem with an endpoint, and its remedy."""
 
     title: str
     text: str
 
 
 def advice_for(order: Order) -> Advice | None:
-    """Return advice for a held order with an open capture or an event that was not accepted, else None.
+    """Return advice for a held order if its capture is open or its event was not accepted, else None.
 
     Without an open capture, the advice is also None before the event's first attempt and during each attempt.
     """

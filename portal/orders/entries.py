@@ -1,4 +1,4 @@
-"""The entries of a checkout's timeline: states, calls, webhook attempts and shares."""
+"""The entries in a checkout's timeline: states, calls, webhook attempts and shares."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,27 +27,27 @@ VERBS = {
     "refund": "called refund",
     "read": "read the checkout",
 }
-REFUSED_FROM = 400  # the lowest status of a refused API call
+REFUSED_FROM = 400  # the lowest status code of a refused API call
 UNKNOWN_CODE = "outcome_unknown"  # the error code of a call that ended before the bank answered
 OUTCOME_UNKNOWN = Badge("held", "alert", "Outcome unknown")
 CALL_TONES = {badges.ACCEPTED: "still", badges.REFUSED: "stop", OUTCOME_UNKNOWN: "held"}
-# The key of the entry for a failed refund. The key of another state's entry is the state, and the key of a
-# share's entry is the share's id.
+# The key of the entry for a failed refund. For any other state, the key is the state. For a share, it is the
+# share's id.
 REFUND_FAILED = "refund_failed"
-WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # entries of these states name the actor
+WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # entries for these states name the actor
 
 Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
 class Window:
-    """The range of rows to read for a page: the newest `maximum` rows before a time, or of all if it is None."""
+    """The rows to read for a page: the newest `maximum` rows before a time, or among all rows if the time is None."""
 
     before: datetime | None
     maximum: int
 
     def read_rows(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
-        """Return the rows in this range, sorted by the column `key` with the newest first."""
+        """Return the rows in this window, sorted by the column `key`, with the newest first."""
         if self.before is not None:
             rows = rows.filter(**{f"{key}__lt": self.before})
         return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])
@@ -55,12 +55,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the timeline.
+    """An entry in the timeline.
 
     `kind` is state, call, attempt, bank, split or upcoming. `facts` are for the JSON file. `actor` is the
     person or key that acted, or "" if the entry names no actor, and `by` is the actor's name in words.
-    `cause` is the request that changed a state. `part_of` is the `key` of another entry that reports the same
-    fact. If that entry is on the page, the text `as_part` is added to it, and this entry is left out.
+    `cause` is the request that changed a state. `part_of` is the `key` of a different entry that reports the
+    same fact. If that entry is on the page, the text `as_part` is added to it, and this entry is left out.
     """
 
     at: datetime
@@ -84,7 +84,7 @@ class Entry:
 def state_entries(order: Order, changes: Sequence[Change], *, has_create: bool) -> Iterator[Entry]:
     """Yield entries for the changes of state, oldest first.
 
-    The creation is left out if an entry of an API call reports it (`has_create`).
+    If an entry for an API call reports the creation (`has_create`), the creation is left out.
     """
     for change in changes:
         title, tone, icon, text = _state_entry_words(order, change)
@@ -111,7 +111,7 @@ def _has_refund_failed(change: Change) -> bool:
 
 
 def _public_actor(actor: str) -> str:
-    """Return the actor for the JSON file: an API key with its id, or another actor without its id.
+    """Return the actor for the JSON file. An API key has its id, and any other actor has no id.
 
     A key's id is included because the key belongs to the merchant.
     """
@@ -119,7 +119,7 @@ def _public_actor(actor: str) -> str:
 
 
 def _state_entry_words(order: Order, change: Change) -> tuple[str, str, str, str]:
-    """Return title, tone, icon and text of a change of state."""
+    """Return the title, tone, icon and text for a change of state."""
     checkout = order.checkout
     amount = money.display(checkout.amount, checkout.currency)
     if _has_refund_failed(change):
@@ -146,7 +146,7 @@ def _state_entry_words(order: Order, change: Change) -> tuple[str, str, str, str
 
 
 def _refund_sentence(order: Order, accepted: Change) -> str:
-    """Return a sentence about a refund: its state while it is on its way, its destination after it has ended."""
+    """Return a sentence about a refund: its state while it is on its way, and its destination afterwards."""
     amount, to = money.display(order.checkout.amount, order.checkout.currency), _refund_destination(order)
     end = next((row for row in order.ends_of_refunds if row.created_at > accepted.created_at), None)
     if end is not None:
@@ -164,7 +164,7 @@ def _refund_destination(order: Order) -> str:
 
 
 def verb_of(call: ApiCall) -> str:
-    """Return a call's verb: "create", "capture", "cancel", "refund", "read", or the last word of its path."""
+    """Return the verb of a call: "create", "capture", "cancel", "refund", "read", or the last word in its path."""
     if call.method == "GET":
         return "read"
     last_word = call.path.rstrip("/").rpartition("/")[2]
@@ -172,7 +172,7 @@ def verb_of(call: ApiCall) -> str:
 
 
 def badge_of_call(call: ApiCall) -> Badge:
-    """Return the badge of an API call: accepted, refused, or answered while the bank's outcome was unknown."""
+    """Return the badge for an API call: accepted, refused, or answered while the bank's outcome was unknown."""
     if call.error_code == UNKNOWN_CODE:
         return OUTCOME_UNKNOWN
     return badges.REFUSED if call.status >= REFUSED_FROM else badges.ACCEPTED
@@ -201,7 +201,7 @@ def call_entries(calls: Iterable[ApiCall]) -> Iterator[Entry]:
 
 
 def attempt_entries(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]) -> Iterator[Entry]:
-    """Yield entries for webhook attempts with their responses. `deliveries` holds their deliveries by id."""
+    """Yield entries for webhook attempts with the responses to them. `deliveries` maps ids to the deliveries."""
     for attempt in attempts:
         given = given_reason(attempt)
         response = f"Your endpoint answered “{given}”." if given else ""
@@ -239,7 +239,7 @@ def _duration_words(milliseconds: int | None) -> str:
 
 
 def split_entries(order: Order) -> Iterator[Entry]:
-    """Yield entries for the split and for each paid share, with counts and amounts but without names."""
+    """Yield entries for the split and for each paid share. They show counts and amounts, but no names."""
     checkout, shares = order.checkout, order.shares
     if not shares:
         return
@@ -260,7 +260,7 @@ def split_entries(order: Order) -> Iterator[Entry]:
 
 
 def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str, *, is_reimbursed: bool) -> Entry:
-    # This entry does not report a refund of the share, because a later entry reports it.
+    # The share's refund is not reported here, because a later entry reports it.
     verb = "goes back to"
     if share.status == ShareStatus.REIMBURSED or is_reimbursed:
         verb = "went back to"
@@ -279,5 +279,5 @@ def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str, *, is_
 
 
 def card_of(payment: Payment) -> str:
-    """Return the name of the payment's card, for use in a sentence."""
+    """Return the name of the payment's card for use in a sentence."""
     return f"{payment.card_brand or 'card'} ending {payment.card_last4}" if payment.card_last4 else "a card"

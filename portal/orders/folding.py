@@ -1,7 +1,7 @@
-"""The timeline for people who read it: each fact appears once, and a call is below the change that it caused.
+"""The timeline for people. Each fact appears once, and a call is below the change that it caused.
 
-A bank operation that belongs to a change of state or to a mate's share has no separate entry. The entry of
-the change or of the share reports it.
+If a bank operation belongs to a change of state or to a mate's share, it has no separate entry. The entry for
+the change or for the share reports it.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ from itertools import groupby
 from portal.orders.entries import Entry
 from portal.templatetags.portal import time_of
 
-# The order of entries with the same time. A call makes the service send a request to the bank, the bank's
+# The order of entries that have the same time. A call makes the service send a request to the bank, the bank's
 # response changes the state, and then the merchant is notified.
 KIND_ORDER = ("call", "bank", "state", "open_request", "attempt", "split")
-# The place in KIND_ORDER of a request to the bank that is still open. A change of state has caused the request,
-# so it comes after the state.
+# The place in KIND_ORDER for a request to the bank that is still open. A change of state has caused the
+# request, so it comes after the state.
 OPEN_REQUEST = "open_request"
 
 
 def sort_key(entry: Entry) -> tuple[datetime, int]:
-    """Return an entry's sort key: its time, and its place in KIND_ORDER, which puts causes before effects."""
+    """Return an entry's sort key: its time, and its place in KIND_ORDER, so that causes come before effects."""
     is_open_request = entry.tone == "move" and entry.kind == "bank"
     return entry.at, KIND_ORDER.index(OPEN_REQUEST if is_open_request else entry.kind)
 
 
 def fold_entries(newest_first: Sequence[Entry]) -> Sequence[Entry]:
-    """Merge and sort the entries of a page for people, so that each fact appears once.
+    """Merge and sort the entries on a page for people, so that each fact appears once.
 
-    An entry that is part of another entry on the page is merged into that entry. Repeated reads are combined.
-    Each call is below the change of state that it caused.
+    An entry that is a part of another entry on the page is merged into that entry. Repeated reads are
+    combined. Each call is below the change of state that it caused.
     """
     oldest_first = list(reversed(newest_first))
     parents = [entry for entry in oldest_first if entry.key]
@@ -47,7 +47,7 @@ def fold_entries(newest_first: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _combine_reads(newest_first: Sequence[Entry]) -> list[Entry]:
-    """Combine consecutive equal reads by the same API key into one entry with the time of the latest read."""
+    """Combine consecutive equal reads by the same API key into one entry, which has the time of the latest read."""
     combined: list[Entry] = []
     for key, group in groupby(newest_first, key=read_key):
         reads = list(group)
@@ -56,7 +56,7 @@ def _combine_reads(newest_first: Sequence[Entry]) -> list[Entry]:
 
 
 def read_key(entry: Entry) -> tuple[str, str] | None:
-    """Return the title and actor of a read call, by which reads are combined; None for any other entry."""
+    """Return the title and the actor of a read call. Reads with the same key are combined. Other entries get None."""
     is_read = entry.kind == "call" and entry.facts.get("method") == "GET"
     return (entry.title, entry.actor) if is_read else None
 
@@ -68,7 +68,7 @@ def _combined_read(newest_first: Sequence[Entry]) -> Entry:
 
 
 def _parent_entry(entry: Entry, parents: Sequence[Entry]) -> Entry | None:
-    """Return the entry on the page that reports this entry: the first one at or after its time, or None."""
+    """Return the entry on the page that includes this entry: the first one at or after its time, or None."""
     if not entry.part_of:
         return None
     return next((parent for parent in parents if parent.key == entry.part_of and parent.at >= entry.at), None)
@@ -79,7 +79,7 @@ def _with_parts(entry: Entry, parts: Sequence[str]) -> Entry:
 
 
 def _move_calls_to_effects(oldest_first: Sequence[Entry]) -> list[Entry]:
-    """Return the entries, but give each call that changed a state the time of that change.
+    """Give each call that changed a state the time of that change. Return all entries.
 
     A call is recorded after its response, so its own time is later than the change.
     """

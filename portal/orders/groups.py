@@ -1,4 +1,4 @@
-"""Figures about orders that customers split with mates. They are counts and sums, without names and numbers.
+"""Figures about orders that customers split with mates: counts and sums, without names and phone numbers.
 
 Rule portal.groups.
 """
@@ -35,7 +35,7 @@ from portal.badges import Badge
 from portal.dashboard.stats import Picture, Slot
 from portal.orders.disputed import ORDER_BADGES
 
-LOOK_BACK = timedelta(days=90)  # the age of the oldest order that counts for the times until mates pay
+LOOK_BACK = timedelta(days=90)  # older orders do not count for the times until mates pay
 STEPS = {
     "an hour": timedelta(hours=1),
     "a day": timedelta(days=1),
@@ -50,7 +50,7 @@ BY_ITEM = Exists(PaymentRequest.objects.filter(checkout=OuterRef("pk")).exclude(
 
 
 class Median(Aggregate):
-    """The median of an expression."""
+    """The SQL aggregate for the median of an expression."""
 
     function = "PERCENTILE_CONT"
     template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
@@ -59,7 +59,7 @@ class Median(Aggregate):
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """The figures of a period. Amounts are in minor units of one currency.
+    """The figures for a period. Amounts are in minor units of one currency.
 
     - `captured`, `orders`: captured orders, and the split ones among them
     - `shares`, `paid`: the mates' shares of the split orders, and the paid ones among them
@@ -81,12 +81,12 @@ class GroupFigures:
 
 
 def split_orders(merchant: Merchant) -> QuerySet[Checkout]:
-    """Return the merchant's orders that were split with mates."""
+    """Return the orders of a merchant that were split with mates."""
     return Checkout.objects.filter(IS_SPLIT, merchant=merchant)
 
 
 def read_figures(merchant: Merchant, currency: str, begin: datetime, end: datetime) -> GroupFigures:
-    """Return the figures of the orders that were created in a period, in one currency."""
+    """Return the figures for the orders that were created in a period, in one currency."""
     captured = Checkout.objects.filter(
         merchant=merchant, currency=currency, created_at__gte=begin, created_at__lt=end, status__in=PAID
     )
@@ -101,7 +101,7 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
     )
     opted_in = OptIn.objects.filter(checkout_uuid__in=orders.values("pk"), share_uuid__isnull=False)
     return GroupFigures(
-        # One statement counts both, so that no order is only in one of them.
+        # One statement counts both, so that an order cannot be in only one of them.
         **captured.aggregate(captured=Count("pk"), orders=Count("pk", filter=IS_SPLIT)),
         shares=sums["shares"],
         paid=sums["paid"],
@@ -114,9 +114,9 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
 
 
 def _count_equal(orders: QuerySet[Checkout], step: int) -> int:
-    """Return how many orders were split equally: each mate has the same share, and the lead has the rest.
+    """Return how many orders were split equally: the mates' shares are equal, and the lead has the rest.
 
-    The lead's part can be larger by the remainder of the division. It is less than `step` for each person.
+    The lead's part can be larger by the remainder of the division, which is less than `step` for each person.
     """
     current = Q(payment_requests__replaced_at=None)
     low = Min("payment_requests__amount", filter=current)
@@ -144,9 +144,9 @@ def picture_of_shares(merchant: Merchant, picture: Picture) -> Picture:
 
 
 def read_payment_times(merchant: Merchant) -> dict[str, Any]:
-    """Return the percentage of the ended shares that was paid within each time of STEPS, and the median time.
+    """Return which percentage of the ended shares was paid within each time in STEPS, and the median time.
 
-    `steps` has pairs of the words for a time and the percentage. It is empty if no share has ended.
+    `steps` has pairs of a time in words and the percentage. It is empty if no share has ended.
     """
     now = clock.now()
     orders = split_orders(merchant).filter(created_at__gte=now - LOOK_BACK, captured_at__isnull=False)
@@ -165,7 +165,7 @@ def read_payment_times(merchant: Merchant) -> dict[str, Any]:
 
 
 def wait_words(wait: timedelta) -> str:
-    """Return a time until a payment in words, such as "32 min", "3 h 10" or "2 days"."""
+    """Return the time until a payment in words, such as "32 min", "3 h 10" or "2 days"."""
     minutes, seconds = divmod(round(wait.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     if hours >= 48:
@@ -176,12 +176,12 @@ def wait_words(wait: timedelta) -> str:
 
 
 def with_open_dispute(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Add `has_open_dispute`, which `badge_of` needs, to each order."""
+    """Add `has_open_dispute` to each order, because `badge_of` needs it."""
     return rows.annotate(has_open_dispute=Exists(disputes.open_disputes_of(OuterRef("pk"))))
 
 
 def badge_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Badge:
-    """Return the badge for the state of a split order's group. The order was read `with_open_dispute`."""
+    """Return the badge for the state of a split order's group. The order must be read with `with_open_dispute`."""
     if checkout.status != Status.CAPTURED:
         return badges.of_checkout(checkout)
     annotated: Any = checkout
@@ -199,7 +199,7 @@ def amount_from_mates(shares: Sequence[PaymentRequest]) -> int:
 
 
 def all_paid_after(checkout: Checkout, shares: Sequence[PaymentRequest]) -> timedelta | None:
-    """Return the time from the capture until the last mate paid, or None unless all mates have paid."""
+    """Return the time from the capture to the last mate's payment. Return None unless all mates have paid."""
     times = [share.paid_at for share in shares if share.paid_at is not None]
     if checkout.captured_at is None or not times or len(times) < len(shares):
         return None

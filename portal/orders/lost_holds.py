@@ -1,4 +1,4 @@
-"""Explanations of a lapsed hold, from the attempts, the responses to them, and the calls of capture.
+"""Explanations for a lapsed hold, from the attempts, the responses to them, and the capture calls.
 
 Rule portal.timeline.
 """
@@ -18,11 +18,11 @@ from portal.templatetags.portal import time_of
 from webhooks import lookup, retention
 from webhooks.models import Attempt, EventType
 
-MAX_ATTEMPTS = 20  # the maximum number of attempts to read; the retry schedule has fewer
+MAX_ATTEMPTS = 20  # how many attempts are read, at most; the retry schedule has fewer
 
 
 class RefusedCaptures(NamedTuple):
-    """A response to calls of capture before the hold ended, and the number of calls with this response."""
+    """A response to capture calls before the hold ended, and how many calls got this response."""
 
     status: int
     error_code: str
@@ -30,7 +30,7 @@ class RefusedCaptures(NamedTuple):
 
 
 def reason_of_lapse(checkout: Checkout) -> str:
-    """Return a sentence with the reason why no capture came in time, or "" if the hold did not lapse."""
+    """Return a sentence that says why no capture came in time, or "" if the hold did not lapse."""
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
@@ -58,7 +58,7 @@ def reason_of_lapse(checkout: Checkout) -> str:
 
 
 def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
-    """Return the start of a sentence about the calls of capture and our responses, or "" without a call."""
+    """Return the start of a sentence about the capture calls and our responses, or "" if there was no call."""
     if responses := _refused_captures(captures):
         if any(response.status == 504 for response in responses):
             return "Your server called capture in time, but the bank did not answer"
@@ -66,7 +66,7 @@ def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> 
         tries = f"{_times_words(sum(response.times for response in responses))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted"
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
-        # The log of the calls is already deleted, so their responses are unknown.
+        # The log of the calls has been deleted, so the responses to them are not known.
         return "Your server called capture, and no capture was accepted"
     return ""
 
@@ -78,7 +78,7 @@ def _refused_captures(captures: QuerySet[ApiCall]) -> list[RefusedCaptures]:
 
 
 def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str) -> str:
-    """Return a sentence with the reason for a lapse if the database has no attempt to notify the merchant."""
+    """Return a sentence that explains a lapse if the database has no attempt to notify the merchant."""
     if (checkout.authorized_at or voided_at) < retention.events_kept_since():
         return f"No capture came, so {ended}. The log of that time is no longer kept."
     events = lookup.events_about(checkout.pk).filter(type=EventType.AUTHORIZED).values_list("pk", flat=True)
@@ -91,7 +91,7 @@ def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str)
 
 
 def _scheduled_attempts(checkout: Checkout) -> Sequence[Attempt]:
-    """Return the scheduled attempts of checkout.authorized, oldest first."""
+    """Return the scheduled attempts to deliver checkout.authorized, oldest first."""
     rows = lookup.attempts_about(checkout.pk).filter(merchant=checkout.merchant_id)
     scheduled = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
     return list(scheduled[:MAX_ATTEMPTS])

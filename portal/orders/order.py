@@ -1,4 +1,4 @@
-"""An order for the portal's page: its current checkout, and related rows that are read at most once."""
+"""An order for the portal's page: its current checkout, and related rows, each of which is read at most once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,9 +32,9 @@ OUTSIDE_ACTION_KINDS = (
 
 
 def _open_actions_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
-    """Return a subquery for the actions on an order outside the service that no operator has closed.
+    """Return a subquery for the actions on an order that were taken outside the service and are still open.
 
-    Each action has `kind`, `facts` and `at`.
+    An action is open until an operator closes it. It has `kind`, `facts` and `at`.
     """
     rows = Discrepancy.objects.filter(kind__in=OUTSIDE_ACTION_KINDS, closed_at=None, merchant=merchant)
     of_order = rows.annotate(checkout_text=KeyTextTransform("checkout", "facts")).filter(
@@ -61,22 +61,22 @@ _ORDER_QUERY = Prepared(
 
 @dataclass(frozen=True)
 class Order:
-    """A merchant's checkout, with its payment and merchant; other data is read when it is first needed."""
+    """A merchant's checkout with its payment and merchant. Other data is read when it is first needed."""
 
     checkout: Checkout
 
     @property
     def open_kind(self) -> str | None:
-        """The kind of the order's open card operation; None if no operation is open."""
+        """The kind of the order's open card operation, or None if no operation is open."""
         annotated: Any = self.checkout
         kind: str | None = annotated.open_kind
         return kind
 
     @property
     def outside_actions(self) -> list[dict[str, Any]]:
-        """The actions on the order outside the service that no operator has closed.
+        """The actions on the order that were taken outside the service and that no operator has closed.
 
-        Each action has `kind`, `facts`, and `at`: the time at which we learned of it.
+        Each action has `kind`, `facts`, and `at`: the time at which the service learned of it.
         """
         annotated: Any = self.checkout
         actions: list[dict[str, Any]] = annotated.outside_actions
@@ -84,14 +84,14 @@ class Order:
 
     @cached_property
     def shares(self) -> list[PaymentRequest]:
-        """The mates' shares; an empty list if the order has no mates."""
+        """The mates' shares, or an empty list if the order has no mates."""
         return list(PaymentRequest.objects.filter(checkout=self.checkout)) if self.checkout.has_mates else []
 
     @cached_property
     def reimbursed_amounts(self) -> dict[UUID, int]:
-        """The amounts that the lead's card got for shares whose status does not show it, by the share's id.
+        """For some shares, by id, the amount that the lead's card got. The status of such a share does not show it.
 
-        Such a share was refunded later, or is disputed.
+        The share was refunded later, or is disputed.
         """
         paid = [share for share in self.shares if share.status == ShareStatus.PAID] if self.accounts else []
         reimbursed = {
@@ -120,7 +120,7 @@ class Order:
 
     @cached_property
     def sent_parts(self) -> list[Operation]:
-        """The newest part of a refund that was sent to each card, with its payment."""
+        """For each card, the newest part of a refund that was sent to it, with its payment."""
         parts = Operation.objects.filter(
             payment__checkout_uuid=self.checkout.pk, purpose=Operation.Purpose.REFUND_PART
         )
@@ -130,41 +130,41 @@ class Order:
 
     @property
     def has_refused_part(self) -> bool:
-        """Whether the bank has refused a part of the refund, and we have not sent that part again since."""
+        """Whether the bank has refused a part of the refund that the service has not sent again since."""
         return any(part.state == Operation.State.FAILED for part in self.sent_parts)
 
     @cached_property
     def disputes(self) -> list[Dispute]:
-        """The payers' disputes with their payments, newest first."""
+        """The payers' disputes, each with its payment, newest first."""
         rows = Dispute.objects.filter(checkout_uuid=self.checkout.pk).select_related("payment")
         return list(rows.order_by("-created_at"))
 
     @cached_property
     def accounts(self) -> Accounts | None:
-        """The amount that each card bears; None if it follows from the statuses of the order and its shares."""
+        """What each card bears. It is None if the statuses of the order and its shares already show it."""
         return settling.read_accounts_unlocked(self.checkout)
 
     @cached_property
     def movements(self) -> list[Movement]:
-        """The movements at the provider, oldest first, with their payments, operations and disputes."""
+        """The movements at the provider, each with its payment, operation and dispute, oldest first."""
         rows = Movement.objects.filter(checkout_uuid=self.checkout.pk)
         return list(rows.select_related("payment", "operation", "dispute").order_by("recorded_at", "pk"))
 
     @cached_property
     def bookings(self) -> list[Booking]:
-        """The bookings, which moved no money at the provider, with their payments."""
+        """The bookings, for which no money moved at the provider, each with its payment."""
         rows = Booking.objects.filter(checkout_uuid=self.checkout.pk)
         return list(rows.select_related("payment").order_by("created_at", "pk"))
 
     @cached_property
     def notes(self) -> list[CheckoutNote]:
-        """The notes of the merchant's people, newest first."""
+        """The notes that the merchant's people wrote, newest first."""
         rows = CheckoutNote.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
         return list(rows.select_related("user").order_by("-created_at", "-pk"))
 
     @cached_property
     def deliveries(self) -> dict[UUID, Delivery]:
-        """The deliveries of the order's events, by delivery id. Deleted deliveries are missing."""
+        """The deliveries of the order's events, by delivery id, without deleted deliveries."""
         events = list(lookup.events_about(self.checkout.pk).values_list("pk", flat=True))
         return {
             row.pk: row for row in lookup.deliveries_of(events).filter(merchant=self.checkout.merchant_id)
@@ -172,7 +172,7 @@ class Order:
 
     @cached_property
     def postings(self) -> list[Posting]:
-        """The order's lines in the ledger, oldest first. There are a few for each card."""
+        """The order's lines in the ledger, oldest first. Each card has only a few."""
         rows = Posting.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
         return list(rows.order_by("created_at", "pk"))
 
@@ -180,7 +180,7 @@ class Order:
 def read_order(merchant: Merchant, checkout_uuid: UUID) -> Order:
     """Return the merchant's order in its current state.
 
-    Raise Http404 for an unknown order and for another merchant's order.
+    Raises Http404 for an unknown order and for a different merchant's order.
     """
     try:
         return Order(current_checkouts.read_one(_ORDER_QUERY, checkout_uuid, merchant.pk))

@@ -1,4 +1,4 @@
-"""Actions on an order outside this service, with advice for the merchant."""
+"""Actions on an order that were taken outside this service, with advice for the merchant."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -12,7 +12,7 @@ from portal.orders.order import Order
 
 VOIDED_OUTSIDE, CAPTURED_OUTSIDE = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
 CAPTURED_OTHER_AMOUNT = kinds.CAPTURED_ANOTHER_AMOUNT.name
-# For each kind of action: the texts for certain statuses of the order, and the text for all other statuses.
+# For each kind of action: the texts for some statuses of the order, and the text for all other statuses.
 MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     VOIDED_OUTSIDE: (
         {
@@ -33,7 +33,7 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         " gets the money back.",
     ),
 }
-# The text after a capture of a different amount outside the service. The service does not count it as the
+# The text after a capture of a different amount outside the service. The service does not count this as the
 # order's capture, so a capture by the merchant would not find the money.
 OTHER_AMOUNT_TEXT = (
     "The customer has been charged, but not the order’s amount. A capture would not use that money. Do not fulfil the"
@@ -46,14 +46,14 @@ MATES_CARD_TEXT = (
 
 
 class DescribedAction(NamedTuple):
-    """The title of an action on the order's page, and the text that explains it."""
+    """An action as the order's page shows it: its title, and the text that explains it."""
 
     title: str
     text: str
 
 
 def open_actions(order: Order) -> list[DescribedAction]:
-    """Return the title and the text of each open action on an order outside the service.
+    """Return the title and the text for each open action on an order that was taken outside the service.
 
     Rule portal.outside.
     """
@@ -61,7 +61,7 @@ def open_actions(order: Order) -> list[DescribedAction]:
 
 
 def action_entries(order: Order) -> Iterator[Entry]:
-    """Yield the open actions as entries of the timeline, at the times when we learned of them."""
+    """Yield timeline entries for the open actions. Their times are when the service learned of the actions."""
     for action in order.outside_actions:
         yield Entry(
             at=datetime.fromisoformat(action["at"]),
@@ -93,7 +93,7 @@ def _action_title(kind: str, facts: Mapping[str, Any]) -> str:
 
 
 def outside_refund_sums(order: Order) -> dict[str, str]:
-    """Return the amount of a captured order that was refunded in the bank's dashboard, and the remaining amount.
+    """Return how much of a captured order was refunded in the bank's dashboard, and the remaining amount.
 
     The result is empty for other orders, and if no money was refunded there.
     """
@@ -112,9 +112,9 @@ def outside_refund_sums(order: Order) -> dict[str, str]:
 
 
 def refundable_amount(order: Order) -> int:
-    """Return the sum that a refund of a captured order would pay back, in minor units.
+    """Return how much a refund of a captured order would pay back, in minor units.
 
-    Money of a mate that is still owed to the lead is not included, because a refund returns it to the mate.
+    A mate's money that is still owed to the lead is not included, because a refund returns it to the mate.
     """
     accounts = order.accounts
     if accounts is None:

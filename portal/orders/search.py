@@ -1,4 +1,4 @@
-"""The search for checkouts: a search text and filters, which the list and its CSV file share."""
+"""The search for checkouts. The list and its CSV file share its search text and filters."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ from portal.dashboard import merchant_tasks
 
 Row = TypeVar("Row", bound=Model)
 
-MAX_MATCHES = 1000  # the maximum number of matching rows for each kind of id that the text could be
+MAX_MATCHES = 1000  # the maximum number of matching rows for each kind of id that the text can be
 MAX_TEXT = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
@@ -42,20 +42,20 @@ STATES: tuple[tuple[str, str], ...] = (
 
 
 def check_year(moment: date) -> None:
-    """Raise ValidationError for a date or a time outside FIRST_YEAR to LAST_YEAR."""
+    """Raise ValidationError if the year of a date or a time is not from FIRST_YEAR to LAST_YEAR."""
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise forms.ValidationError("Write a day of this century.")
 
 
 class Days(forms.Form):
-    """A filter by the first and the last day, both optional."""
+    """A filter by the first and the last day. Both are optional."""
 
     since = forms.DateField(required=False, validators=[check_year])
     until = forms.DateField(required=False, validators=[check_year])
 
 
 class Filters(Days):
-    """The filters of the list, all of them optional."""
+    """The list's filters, all of them optional."""
 
     q = forms.CharField(required=False, max_length=MAX_TEXT)
     state = forms.ChoiceField(required=False, choices=STATES)
@@ -81,7 +81,7 @@ class Filters(Days):
 
 
 def filter_texts(form: forms.Form) -> dict[str, str]:
-    """Return the filters of a valid form as texts for the audit log, without empty filters."""
+    """Return the filters in a valid form as texts for the audit log, without empty filters."""
     return {name: str(value) for name, value in form.cleaned_data.items() if value}
 
 
@@ -94,7 +94,7 @@ class Chip:
 
 
 def find_checkouts(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Checkout]:
-    """Return the merchant's checkouts that match the cleaned filters, unordered."""
+    """Return the merchant's checkouts that match the cleaned filters, without an order."""
     rows = Checkout.objects.filter(merchant=merchant)
     if filters.get("q"):
         rows = rows.filter(pk__in=_find_ids(merchant, filters["q"].strip()))
@@ -108,7 +108,7 @@ def find_checkouts(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Chec
 def filter_by_days(
     rows: QuerySet[Row], merchant: Merchant, filters: dict[str, Any], *, key: str = "created_at"
 ) -> QuerySet[Row]:
-    """Return the rows whose `key` is from the first to the last day, in the merchant's time zone."""
+    """Return the rows whose time `key` is between the first and the last day, in the merchant's time zone."""
     zone = ZoneInfo(merchant.time_zone)
     if filters.get("since"):
         rows = rows.filter(**{f"{key}__gte": datetime.combine(filters["since"], time(), zone)})
@@ -121,7 +121,8 @@ def filter_by_days(
 def active_filters(filters: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]:
     """Return the active filters as chips.
 
-    The amount has a currency if all rows on the page have the same one. `currencies` are the rows' currencies.
+    If all rows on the page have the same currency, the amount shows it. `currencies` are the rows'
+    currencies.
     """
     active = []
     if filters.get("q"):
@@ -151,7 +152,7 @@ def _days_words(since: Any, until: Any) -> str:
 
 
 def _find_ids(merchant: Merchant, text: str) -> set[UUID]:
-    """Return the ids of the checkouts that match the search text, with one index look-up for each meaning.
+    """Return the ids of the checkouts that match the search text. Each possible meaning needs one index look-up.
 
     The text can be the start of an order id in upper or lower case, a request id, the last four digits of a
     card, or a checkout's UUID. Rule portal.search.

@@ -1,4 +1,4 @@
-"""A checkout's timeline, page by page: states, calls, webhook attempts, the bank, the ledger.
+"""A checkout's timeline, page by page: states, calls, webhook attempts, the bank, and the ledger.
 
 Rule portal.timeline.
 """
@@ -30,9 +30,9 @@ UNKNOWN = {"customer": "By the customer", "user": "By a person", "client": "By a
 
 @dataclass(frozen=True)
 class TimelinePage:
-    """A page of the timeline, newest entry first, and the reason if the hold lapsed (`why_voided`).
+    """A page of the timeline, newest entry first. If the hold lapsed, `why_voided` is the reason.
 
-    `older` is the cursor of the next page, or "" on the last page. The newest page also has the `upcoming`
+    `older` is the cursor for the next page, or "" on the last page. The newest page also has the `upcoming`
     entries, latest first. If the order is neither authorized nor refunding, the newest page has `reads`: the
     read calls that came after all other entries.
     """
@@ -46,7 +46,7 @@ class TimelinePage:
 
 
 def timeline_page(order: Order, cursor: str = "") -> TimelinePage:
-    """Return a page of an order's timeline for people: the cursor's page, or the newest page."""
+    """Return a page of an order's timeline for people: the page of the cursor, or the newest page."""
     page = _build_page(order, cursor, folding.fold_entries)
     reads = list(takewhile(folding.read_key, page.entries))
     if not page.is_newest or len(reads) == len(page.entries) or order.checkout.status in UNDER_WAY:
@@ -75,7 +75,7 @@ def _build_page(
 
 
 def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
-    """Return the entries of a page, and at least one more if the timeline continues."""
+    """Return the entries for a page, and at least one more entry if the timeline continues."""
     checkout, window = order.checkout, Window(before, PER_PAGE + 1)
     attempts = lookup.attempts_of_deliveries(list(order.deliveries))
     id_range = partitions.ids_made_since(checkout.pk)
@@ -83,7 +83,7 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
         merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=id_range
     )
     calls = window.read_rows(call_rows)
-    # The first call creates the checkout. It is not on this page if the page is full of later calls.
+    # The first call creates the checkout. If later calls fill this page, the first call is not on it.
     has_create = bool(calls) and entries.verb_of(calls[-1]) == "create"
     changes = window.read_rows(Change.objects.filter(checkout=checkout))
     candidates = [
@@ -98,9 +98,9 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
 
 
 def _first_page_entries(newest_first: Sequence[Entry]) -> Sequence[Entry]:
-    """Return the entries of one page.
+    """Return the entries for one page.
 
-    The next page has only entries with an earlier time. Entries with the same time are therefore kept on one
+    The next page has only entries with an earlier time. Entries with the same time are therefore on the same
     page if they fit.
     """
     if len(newest_first) <= PER_PAGE:
@@ -110,7 +110,7 @@ def _first_page_entries(newest_first: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _parse_cursor(checkout: Checkout, cursor: str) -> datetime | None:
-    """Return the time before which an older page begins; None (the newest page) for an invalid cursor."""
+    """Return the time before which an older page begins. For an invalid cursor, return None: the newest page."""
     try:
         return datetime.fromisoformat(signing.loads(cursor, salt=_cursor_salt(checkout)))
     except (signing.BadSignature, ValueError, TypeError, UnicodeError):
@@ -122,7 +122,7 @@ def _cursor_salt(checkout: Checkout) -> str:
 
 
 def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
-    """Return a page of the timeline as data for a JSON file. No entries are merged or left out."""
+    """Return a page of the timeline as data for a JSON file. It contains all entries, without merging any."""
     checkout, page = order.checkout, _build_page(order, cursor, list)
     return {
         "checkout_uuid": str(checkout.pk),
@@ -152,7 +152,7 @@ def _with_actor_and_span(entry: Entry, held_at: datetime | None, names: dict[str
 
 
 def _actor_names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
-    """Return a text such as "By key …" for each actor. All actors are looked up together."""
+    """Return a text such as "By key …" for each actor. One look-up finds the names of all actors."""
     split = {actor: actor.partition(":")[::2] for actor in actors}
     names = {actor: UNKNOWN.get(kind, "Automatically") for actor, (kind, _) in split.items()}
     clients = [uuid for kind, text in split.values() if kind == "client" and (uuid := parse_uuid(text))]

@@ -1,4 +1,4 @@
-"""The upcoming entries of a checkout's timeline: its automatic end, and the next webhook attempts."""
+"""The upcoming entries in a checkout's timeline: its automatic end, and the next webhook attempts."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ from webhooks.models import Delivery
 
 
 def upcoming_entries_of(order: Order) -> list[Entry]:
-    """Return the entries of the order's automatic end and of its next webhook attempts, latest first."""
+    """Return entries for the order's automatic end and for its next webhook attempts, latest first."""
     upcoming = [*_end_entry(order), *_attempt_entries(order)]
     return sorted(upcoming, key=lambda entry: entry.at, reverse=True)
 
 
 def _end_entry(order: Order) -> Iterator[Entry]:
-    """Yield the end of the hold, or of the time to pay."""
+    """Yield an entry for the end of the hold, or for the end of the time to pay."""
     checkout = order.checkout
     if checkout.status == Status.AUTHORIZED and checkout.capture_before:
         is_being_captured = order.open_kind == Operation.Kind.CAPTURE
@@ -32,7 +32,7 @@ def _end_entry(order: Order) -> Iterator[Entry]:
 
 
 def _attempt_entries(order: Order) -> Iterator[Entry]:
-    """Yield the next attempt of each waiting delivery. During an attempt, the next attempt is not known yet."""
+    """Yield an entry for the next attempt of each waiting delivery, unless an attempt is running now."""
     for delivery in order.deliveries.values():
         if will_be_sent(delivery) and delivery.next_attempt_at:
             title = f"Attempt {delivery.attempt_count + 1} to send {delivery.event_type}"
@@ -40,7 +40,7 @@ def _attempt_entries(order: Order) -> Iterator[Entry]:
 
 
 def will_be_sent(delivery: Delivery) -> bool:
-    """Return True if the delivery has a next attempt and its event will still be valid at that time."""
+    """Return whether the delivery has a next attempt at which its event is still valid."""
     if delivery.status != Delivery.Status.PENDING or delivery.lease_token is not None:
         return False
     at, until = delivery.next_attempt_at, delivery.valid_until

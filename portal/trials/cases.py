@@ -1,4 +1,4 @@
-"""The cases that the sandbox can run, as a table of their texts and requirements."""
+"""The cases that the sandbox can run: a table of their texts and requirements."""
 
 from typing import NamedTuple
 
@@ -8,23 +8,24 @@ GOOD_CARD = "4242424242424242"
 
 
 class Case(NamedTuple):
-    """A case. `text` describes the sandbox's actions and the task of the merchant's server.
+    """A case. `text` says what the sandbox does, and what the merchant's server must do.
 
-    `card` is the number of the test card that pays the order.
+    `card` is the number of the test card that pays for the order.
     """
 
     name: str
     title: str
     text: str
-    waits_for: str  # the server's actions with which the case passes
-    then: str = ""  # the server's task after the capture, or ""
+    waits_for: str  # what the server must do to pass the case
+    then: str = ""  # what the server must do after the capture, or ""
     card: str = GOOD_CARD
-    # Whether the sandbox decides the time and the result of the first attempt of checkout.authorized.
+    # Whether the sandbox decides when the first attempt to deliver checkout.authorized is made, and how it
+    # ends.
     controls_first_attempt: bool = False
-    # The event that the merchant's endpoint must get, in addition to checkout.authorized.
+    # The event that the merchant's endpoint must receive, in addition to checkout.authorized.
     required_event: EventType = EventType.AUTHORIZED
     has_pledge: bool = False  # whether a mate's card is held for half of the order before the customer pays
-    begin_at: str = ""  # the URL name of the page with a question before the case begins, or ""
+    begin_at: str = ""  # the URL name of the page that asks a question before the case begins, or ""
 
 
 _TABLE = (
@@ -111,5 +112,5 @@ CASES = {case.name: case for case in _TABLE}
 
 
 def title_of(name: str) -> str:
-    """Return the title of a case, or its name if it is no longer in the table."""
+    """Return the title of a case. If the table no longer contains the case, return its name."""
     return CASES[name].title if name in CASES else name

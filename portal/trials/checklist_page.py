@@ -1,4 +1,4 @@
-"""The checklist as its page shows it: the results of real traffic, and the cases with their trials."""
+"""The checklist as its page shows it: what real traffic has completed, and the cases with their trials."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,17 +30,17 @@ TIMES_WORDS = ("", " twice", " three times", " four times", " five times", " aga
 
 @dataclass(frozen=True)
 class CaseStatus:
-    """A case with its latest trial and its latest passed trial.
+    """A case with its latest trial, and the latest trial that passed.
 
-    `is_done` is true if the latest ended trial has passed. If no trial has ended, it is true if real traffic
-    has completed the case.
+    `is_done` is true if the latest ended trial passed. If no trial has ended, it is true if real traffic has
+    completed the case.
     """
 
     case: Case
     latest: Trial | None
     passed: Trial | None
     is_done: bool
-    ticked_at: datetime | None = None  # the time at which real traffic completed the case
+    ticked_at: datetime | None = None  # when real traffic completed the case
 
     @property
     def is_running(self) -> bool:
@@ -48,7 +48,7 @@ class CaseStatus:
 
     @cached_property
     def trouble(self) -> str:
-        """A sentence about the server's failures in the running trial and the next attempt, or ""."""
+        """A sentence about the server's failures in the running trial and about the next attempt, or ""."""
         checkout_uuid = self.latest.checkout_uuid if self.latest and self.is_running else None
         return _failures_sentence(checkout_uuid, self.lines) if checkout_uuid else ""
 
@@ -56,7 +56,7 @@ class CaseStatus:
     def capture_by(self) -> datetime | None:
         """The time by which the server must capture in the running trial.
 
-        It is None if the order is not held, and if the case requires no capture.
+        It is None if the order is not held, or if the case requires no capture.
         """
         checkout_uuid = (
             self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
@@ -70,7 +70,7 @@ class CaseStatus:
 
     @property
     def until(self) -> datetime | None:
-        """The latest time at which the latest trial ends."""
+        """The latest time at which the latest trial can end."""
         return self.latest.created_at + LONGEST if self.latest else None
 
     @property
@@ -80,12 +80,12 @@ class CaseStatus:
 
     @property
     def lines(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of the latest trial, while it runs or after it failed."""
+        """The evidence from the latest trial, while it runs or after it failed."""
         return _dated_lines(self.latest) if self.is_running or self.has_failed else []
 
     @property
     def proof(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of the trial that passed."""
+        """The evidence from the trial that passed."""
         return _dated_lines(self.passed)
 
 
@@ -95,12 +95,12 @@ class Progress:
 
     steps: Sequence[Step]
     cases: Sequence[CaseStatus]
-    own: Checkout | None = None  # the merchant's newest unpaid order, which a case can pay
-    is_own: bool = False  # whether the cases pay that order
+    own: Checkout | None = None  # the merchant's newest unpaid order, for which a case can pay
+    is_own: bool = False  # whether the cases pay for that order
 
     @property
     def order(self) -> Checkout | None:
-        """The merchant's own order that the next case pays; None if the sandbox makes an order."""
+        """The merchant's own order for which the next case pays, or None if the sandbox makes an order."""
         return self.own if self.is_own else None
 
     @property
@@ -114,7 +114,7 @@ class Progress:
 
     @property
     def next_case(self) -> CaseStatus | None:
-        """The case to run next, once the steps are done and while no case runs."""
+        """The case to run next. It is None until the steps are done, and while a case runs."""
         if self.next or self.is_running:
             return None
         return next((status for status in self.cases if not status.is_done), None)
@@ -135,7 +135,7 @@ class Progress:
 def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progress:
     """Return the merchant's checklist. In the sandbox, cases replace the steps that have the same names.
 
-    With `is_own`, the cases pay the merchant's own order.
+    With `is_own`, the cases pay for the merchant's own order.
     """
     steps = checklist.checklist_of(merchant)
     if not settings.SANDBOX:
@@ -148,7 +148,7 @@ def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progres
 
 
 def checklist_counts(merchant: Merchant) -> Progress:
-    """Return the checklist of a merchant that has never captured an order, to count its completed steps.
+    """Return the checklist of a merchant that has never captured an order, in order to count its completed steps.
 
     The cases in it have no trials.
     """
@@ -181,8 +181,8 @@ def _case_statuses(merchant: Merchant, ticked: Mapping[str, datetime | None]) ->
 def _failures_sentence(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence about the server's failures and the next attempt, or "" if there is no failure.
 
-    The lines of evidence are written a moment after a failure. The sentence leaves out failures that the lines
-    do not show yet, so that both agree.
+    The lines of evidence are written a moment after a failure. The sentence ignores failures that the lines
+    do not show yet, so that the two agree.
     """
     shown_times = {line["at"] for line in lines if line["tone"] == "stop"}
     events = list(lookup.events_about(checkout_uuid).values_list("pk", flat=True))

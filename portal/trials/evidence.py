@@ -1,4 +1,4 @@
-"""The evidence of a trial: the attempts, calls and states of its order, read from the usual tables."""
+"""The evidence from a trial: the attempts, calls and states of its order, read from the usual tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ class TrialEvidence:
     attempts: Sequence[Attempt]
     calls: Sequence[ApiCall]
     refund: Refund | None = None
-    refund_failed_at: datetime | None = None  # the time at which the refund's failure was recorded
+    refund_failed_at: datetime | None = None  # when the refund's failure was recorded
     times_asked_again: int = 0  # only counted in the case "unresolved"
-    signatures: int = 0  # the number of secrets that signed the first attempt; only set in the case "rotate"
+    signatures: int = 0  # how many secrets signed the first attempt; only set in the case "rotate"
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
         return [attempt for attempt in self.attempts if attempt.event_type == event_type]
@@ -57,21 +57,21 @@ class TrialEvidence:
 
     @property
     def authorized(self) -> list[Attempt]:
-        """The attempts of checkout.authorized."""
+        """The attempts to deliver checkout.authorized."""
         return self.attempts_of(EventType.AUTHORIZED)
 
     @property
     def captures(self) -> list[ApiCall]:
-        """The capture calls that we answered with 200. An idempotent replay is not recorded as a call."""
+        """The capture calls that were answered with 200. An idempotent replay is not recorded as a call."""
         return [call for call in self.calls if _verb_of_call(call) == "capture" and call.status == 200]
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether we answered a capture call with 504, because its outcome was unknown."""
+        """Whether a capture call was answered with 504, because its outcome was unknown."""
         return any(_verb_of_call(call) == "capture" and call.status == 504 for call in self.calls)
 
     def has_called_since(self, at: datetime, *verbs: str) -> bool:
-        """Return whether the merchant's server read the order since `at`, or made one of these calls."""
+        """Return whether, since `at`, the merchant's server has read the order or made one of these calls."""
         return any(call.created_at >= at and _verb_of_call(call) in ("read", *verbs) for call in self.calls)
 
 
@@ -104,9 +104,9 @@ def _refund_failed_at(checkout: Checkout) -> datetime | None:
 
 
 def _count_repeats(calls: QuerySet[ApiCall], checkout: Checkout) -> int:
-    """Return how often the server captured or read the order after a capture's 504, until the hold ended.
+    """Return how often the server captured or read the order between a capture's 504 and the end of the hold.
 
-    Reads of lists do not count, because a server can list its orders without looking at this one.
+    Reads of lists do not count, because a server can list its orders without checking this one.
     """
     of_order = calls.filter(path__contains=str(checkout.pk))
     doubt = of_order.filter(method="POST", status=504).order_by("created_at").first()
@@ -118,7 +118,7 @@ def _count_repeats(calls: QuerySet[ApiCall], checkout: Checkout) -> int:
 
 
 def _signature_count(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
-    """Return the number of secrets that signed the first attempt, or 0 before the first attempt."""
+    """Return how many secrets signed the first attempt, or 0 before the first attempt."""
     for delivery in deliveries:
         if attempts and attempts[0].delivery_id == delivery.pk:
             return len(subscriptions.signing_secrets(delivery.subscription, attempts[0].started_at))
@@ -126,7 +126,7 @@ def _signature_count(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]
 
 
 def times_in_words(number: int) -> str:
-    """Return a number of times in words: not once, once, or "7 times"."""
+    """Return a number of times in words: "not once", "once", or "7 times"."""
     return {0: "not once", 1: "once"}.get(number, f"{number} times")
 
 

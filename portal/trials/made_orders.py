@@ -1,6 +1,6 @@
-"""Orders that the sandbox makes for a merchant: for each run of a case, and for a person to pay by hand.
+"""Orders that the sandbox makes for a merchant: one for each run of a case, and others that a person pays by hand.
 
-Their ids begin with MADE_PREFIX, so that the merchant's server can distinguish them from the orders of its shop.
+Their ids begin with MADE_PREFIX, so that the merchant's server can distinguish them from its shop's orders.
 """
 
 from datetime import timedelta
@@ -17,12 +17,12 @@ from payments.models import Merchant
 
 MADE_PREFIX = "trial-"
 BY_HAND_PREFIX = f"{MADE_PREFIX}order-"
-LIMIT = quota.Limit(30, timedelta(hours=1))  # orders to pay by hand, per merchant
+LIMIT = quota.Limit(30, timedelta(hours=1))  # the limit on orders to pay by hand, per merchant
 PRICE = 2250  # pence
 
 
 class TooManyOrders(Exception):
-    """The merchant has made the maximum number of test orders within an hour."""
+    """Raised if the merchant has made the maximum number of test orders within an hour."""
 
 
 def make_order(merchant: Merchant, *, cause: Cause) -> Checkout:
@@ -39,7 +39,7 @@ def make_order(merchant: Merchant, *, cause: Cause) -> Checkout:
 
 
 def build_order(order_id: str, *, return_path: str) -> Order:
-    """Return the fields of an order for one ticket. The payer returns from it to a page of the portal."""
+    """Return the fields of an order for one ticket. After the payment, the payer returns to a page of the portal."""
     item = {
         "item_ref": "trial-ticket",
         "name": "Standing ticket",

@@ -1,4 +1,4 @@
-"""The sandbox's actions in a trial after the payment. They cause situations that are rare in real traffic."""
+"""What the sandbox does in a trial after the payment. It causes situations that are rare in real traffic."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,14 +15,14 @@ from webhooks import endpoint_tests, outbox, resending
 from webhooks.models import Delivery, EventType
 
 HOLD_OVER_SECONDS = 121  # a hold ends after 120 seconds
-# The time for which the sandbox waits for a retry after the first attempt has ended. A retry is due five seconds
-# after the event.
+# How long the sandbox waits for a retry after the first attempt has ended. A retry is due five seconds after
+# the event.
 RETRY_AFTER = timedelta(seconds=4)
 
 
 @contextmanager
 def hold_first_attempts(case: Case) -> Iterator[None]:
-    """Reserve the first attempts of events from this block for the sandbox, if the case requires it."""
+    """If the case requires it, reserve the first attempts of the events in this block for the sandbox."""
     if not case.controls_first_attempt:
         yield
         return
@@ -31,7 +31,7 @@ def hold_first_attempts(case: Case) -> Iterator[None]:
 
 
 def act_if_due(evidence: TrialEvidence) -> bool:
-    """Take the sandbox's action once, when it is due. Return whether the sandbox acted."""
+    """Take the sandbox's action once it is due, and only once. Return whether the sandbox acted."""
     return _ACTIONS[evidence.trial.case](evidence)
 
 
@@ -40,7 +40,7 @@ def _do_nothing(_: TrialEvidence) -> bool:
 
 
 def _send_again(evidence: TrialEvidence) -> bool:
-    """Send checkout.authorized again after the server has answered it and captured the order."""
+    """Send checkout.authorized again after the server has answered it and has captured the order."""
     delivery = evidence.delivery_of(EventType.AUTHORIZED)
     if evidence.trial.acted_at or evidence.checkout.status != Status.CAPTURED or delivery is None:
         return False
@@ -58,7 +58,7 @@ def _resend_event(evidence: TrialEvidence, delivery: Delivery) -> bool:
 
 
 def _refuse_first(evidence: TrialEvidence) -> bool:
-    """End the first attempt as if the server had answered 500."""
+    """End the first attempt as if the server had answered with 500."""
     delivery = _untried_delivery(evidence)
     if delivery is None:
         return False
@@ -69,7 +69,7 @@ def _refuse_first(evidence: TrialEvidence) -> bool:
 def _drop_first(evidence: TrialEvidence) -> bool:
     """Drop the response to the first attempt, as if it had been lost.
 
-    If the order is captured, no retry follows. The function then sends the event again.
+    If the order is already captured, the service makes no retry. The function then sends the event again.
     """
     delivery = _untried_delivery(evidence)
     if delivery is not None:
@@ -102,7 +102,7 @@ def _begin_refund(evidence: TrialEvidence) -> bool:
 
 
 def _untried_delivery(evidence: TrialEvidence) -> Delivery | None:
-    """Return the delivery of checkout.authorized while the sandbox holds its first attempt, else None."""
+    """Return the delivery of checkout.authorized if the sandbox still holds back its first attempt, else None."""
     attempts = evidence.authorized
     if len(attempts) != 1 or attempts[0].actor != outbox.SANDBOX or attempts[0].ended_at:
         return None

@@ -27,20 +27,20 @@ from webhooks.models import EventType
 log = structlog.get_logger("portal.trials")
 RUN_TRIALS = "portal.tasks.run_trials"
 PAYER, MATE = "+447700900123", "Finn"
-LIMIT = quota.Limit(30, timedelta(hours=1))  # trials per merchant
+LIMIT = quota.Limit(30, timedelta(hours=1))  # the limit on trials, per merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # the maximum number of steps in one run of the pump
-RETENTION = timedelta(days=2)  # of ended trials; the latest passed trial of each case is kept longer
+RETENTION = timedelta(days=2)  # for ended trials; the latest passed trial of each case is stored for longer
 RECENT = timedelta(hours=1)
 UNPAID = "The sandbox could not pay the order. Run the case again. If it fails again, write to us."
 
 
 class CannotBegin(Exception):
-    """The trial cannot begin. The message is a sentence for the person."""
+    """Raised if the trial cannot begin. The message is a sentence for the person."""
 
 
 class NoEndpoint(CannotBegin):
-    """The merchant has no endpoint, or the endpoint does not get the events that the case needs."""
+    """Raised if the merchant has no endpoint, or the endpoint does not get the events that the case needs."""
 
 
 class BeginResult(NamedTuple):
@@ -51,9 +51,9 @@ class BeginResult(NamedTuple):
 
 
 def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None) -> BeginResult:
-    """Begin a trial, or return the running trial of the case. Must be called in a transaction.
+    """Begin a trial for the case, or return the trial that is already running. Must be called in a transaction.
 
-    `order` is an unpaid order of the merchant, which the trial pays. Without it, the sandbox makes an order.
+    `order` is the merchant's unpaid order for which the trial pays. Without it, the sandbox makes an order.
     Raises CannotBegin. Rules trial.one, trial.bounds.
     """
     if operator_stops.is_stopped(merchant.pk):
@@ -111,7 +111,7 @@ def _check_order(merchant: Merchant, order: UUID) -> None:
 
 
 def unpaid_orders(merchant: Merchant) -> QuerySet[Checkout]:
-    """Return the merchant's own orders of the last hour that can be paid, the newest first."""
+    """Return the merchant's own orders of the last hour that can be paid, newest first."""
     now = clock.now()
     rows = Checkout.objects.filter(
         merchant=merchant, status=Status.CREATED, created_at__gte=now - RECENT, payable_until__gt=now
@@ -144,14 +144,14 @@ _DUE: leases.Queue[Trial] = leases.Queue(
 
 
 def take_step(trial: Trial) -> None:
-    """Make and pay the trial's order, take the sandbox's action if it is due, and judge the evidence.
+    """Make and pay for the trial's order, take the sandbox's action if it is due, and judge the evidence.
 
-    The trial ends once it can be judged.
+    The trial ends as soon as it can be judged.
     """
     case = CASES[trial.case]
     try:
         verdict = _look_for_verdict(trial, _pay_order(trial, case))
-    # The pump repeats the step after the lease. If the trial has lasted too long, it fails.
+    # The pump repeats the step after the lease. If the trial lasts too long, it fails.
     except Exception as error:
         log.warning("trial", case=trial.case, trial=str(trial.pk), error=type(error).__name__, exc_info=True)
         is_late = clock.now() - trial.created_at > verdicts.LONGEST
@@ -172,7 +172,7 @@ def _save_verdict(trial: Trial, verdict: Verdict | None) -> None:
 
 
 def _pay_order(trial: Trial, case: Case) -> UUID:
-    """Make the order and pay it as a customer does, unless it exists or is paid already. Return its id."""
+    """Make the trial's order, and pay as a customer does. Skip what is already done. Return the order's id."""
     checkout_uuid = trial.checkout_uuid
     if checkout_uuid is None:
         order_id = f"{made_orders.MADE_PREFIX}{case.name}-{trial.pk.hex[-8:]}"
@@ -190,7 +190,7 @@ def _pay_order(trial: Trial, case: Case) -> UUID:
 
 
 def _pledge_share(checkout: Checkout, trial: Trial) -> None:
-    """Split the order with one mate and hold the mate's card, unless it is held already."""
+    """Split the order with one mate and hold money on the mate's card, unless it is already held."""
     if not checkout.has_mates:
         half = mate_shares.equal_share(checkout, 2)
         paying.split(checkout, {"phone": PAYER, "shares": [{"amount": half, "name": MATE}]})

@@ -1,4 +1,4 @@
-"""Verdicts: whether a trial has passed. Each case has a pure function that judges only the trial's evidence."""
+"""Verdicts: whether a trial has passed. For each case, a pure function judges only the trial's evidence."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,10 +12,10 @@ from webhooks.delivery import describe_error
 from webhooks.models import Attempt, Delivery, EventType
 
 LONGEST = timedelta(minutes=15)
-LISTING_PERIOD = timedelta(minutes=10)  # the time that a server may take to notice a change by listing orders
-QUIET_PERIOD = timedelta(seconds=5)  # the time to wait for a second capture, which would fail the trial
-MIN_REPEATS = 5  # the fewest calls by which a server asks about an unresolved capture, held for two minutes
-MAX_REPEATS = 240  # two loops of a server, each of which waits for a Retry-After of one second
+LISTING_PERIOD = timedelta(minutes=10)  # how long a server that lists orders may take to notice a change
+QUIET_PERIOD = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
+MIN_REPEATS = 5  # the fewest calls with which a server follows an unresolved capture for two minutes
+MAX_REPEATS = 240  # the calls of two loops in a server, each with a Retry-After of one second
 ANSWER_REMEDY = (
     "Answer 2xx once you have captured, and 5xx if you could not capture. With any other answer, you lose"
     " the hold."
@@ -26,7 +26,7 @@ RUN_AGAIN = "Run the case again, and let your server list its holds less often u
 
 
 class Verdict(NamedTuple):
-    """The outcome of a trial. If it has failed, `reason` has the failure and the remedy in a few sentences."""
+    """The outcome of a trial. If it has failed, `reason` explains the failure and the remedy in a few sentences."""
 
     has_passed: bool
     reason: str = ""
@@ -46,7 +46,7 @@ def judge(evidence: TrialEvidence) -> Verdict | None:
 def _no_capture_verdict(evidence: TrialEvidence) -> Verdict | None:
     """Return a verdict of failure if the order was not captured and can no longer be captured.
 
-    Return None while a capture is possible, and after a capture.
+    Return None while a capture is still possible, and after a capture.
     """
     checkout = evidence.checkout
     if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
@@ -98,10 +98,10 @@ def _judge_retry(evidence: TrialEvidence) -> Verdict | None:
 
 
 def _captured_without_event(evidence: TrialEvidence, attempts: int = 1) -> datetime | None:
-    """Return the time of the capture if the server captured before attempt number `attempts` + 1 of the event.
+    """Return the time of the capture if the server captured before it got attempt number `attempts` + 1 of the event.
 
-    Return None in all other cases. A server that lists its holds can capture without waiting for the event. The
-    event is then superseded.
+    Return None in all other cases. A server that lists its holds can capture without waiting for the event.
+    The event is then superseded.
     """
     delivery = evidence.delivery_of(EventType.AUTHORIZED)
     is_superseded = delivery is not None and delivery.status == Delivery.Status.SUPERSEDED
@@ -118,7 +118,7 @@ def _judge_retried(evidence: TrialEvidence) -> Verdict | None:
 
 
 def _judge_resent(evidence: TrialEvidence, repeat: Attempt | None, failure_ending: str) -> Verdict | None:
-    """Judge the attempt that repeated the event. Its answer must be 2xx, and the order must be captured once.
+    """Judge the attempt that repeated the event. Its answer must be 2xx, and the order must be captured only once.
 
     `failure_ending` ends the sentence about a wrong answer.
     """
