@@ -94,12 +94,12 @@ portal = [
     path("/security", security.show_security, name="portal_security"),
 ]
 
-# The pages of allauth that the service uses, under the names that allauth expects. There are no pages to sign
-# up or to manage e-mail addresses. A person without a password sets the first one by a password reset.
+# The pages from allauth that the service uses, under the names that allauth expects. There are no pages to sign
+# up or to manage e-mail addresses. A person without a password sets the first one through a password reset.
 _set_password = RedirectView.as_view(pattern_name="account_reset_password")
 accounts = [
     path("login/", account.login, name="account_login"),
-    path("login/", account.login, name="account_signup"),  # never opened: allauth only reverses the name
+    path("login/", account.login, name="account_signup"),  # never opened: allauth only needs the name
     path("login/code/", account.request_login_code, name="account_request_login_code"),
     path("login/code/confirm/", account.confirm_login_code, name="account_confirm_login_code"),
     path("logout/", require_POST(account.logout), name="account_logout"),

@@ -1,4 +1,4 @@
-"""The page of the audit log: each entry's action, person, time, address and request."""
+"""The page of the audit log. It shows each entry's action, person, time, address and request."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -18,7 +18,7 @@ from portal.orders import search
 
 
 class Filters(search.Days):
-    """The filters of the list, all of them optional."""
+    """The list's filters, all of them optional."""
 
     action = forms.ChoiceField(
         required=False, choices=[("", "Any"), *sorted(audit.ACTIONS.items(), key=lambda action: action[1])]
@@ -33,7 +33,7 @@ def show_audit_log(request: HttpRequest, membership: Membership) -> HttpResponse
     """Show the audit log, newest first."""
     form = Filters(request.GET or None)
     rows = _matching_entries(membership.merchant, lists.filter_values(form))
-    # If a person filters by an action, logins are not combined into one line.
+    # If a person filters by an action, each login has its own line.
     context = (
         _separate_lines
         if form.is_bound and form.is_valid() and form.cleaned_data["action"]
@@ -59,7 +59,7 @@ def _separate_lines(entries: Sequence[AuditEntry]) -> dict[str, Any]:
 
 
 def _combined_lines(entries: Sequence[AuditEntry]) -> dict[str, Any]:
-    """Return the page's lines. Consecutive logins of a person from one address and browser share a line."""
+    """Return the page's lines. Consecutive logins of a person from the same address and browser share a line."""
     rows = []
     for login_key, group in groupby(entries, key=_login_key):
         group_entries = list(group)

@@ -1,4 +1,4 @@
-"""The page of the merchant's balance and its movements in the ledger, with the processor's fees."""
+"""The page with the merchant's balance, its movements in the ledger, and the processor's fees."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ HEADING = (
     *("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation"),
     *("processor_fee", "processor_fee_currency", "payout"),
 )
-# The labels of the kinds of movements and of bookings.
+# The labels for the kinds of movements and bookings.
 KINDS: dict[str, str] = {
     Movement.Kind.CAPTURED: "Captured",
     Movement.Kind.REFUNDED: "Refunded",
@@ -39,14 +39,14 @@ KINDS: dict[str, str] = {
     Booking.Kind.SETTLED_OUTSIDE: "Refunded another way",
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }
-REVERSED = "{}, reversed"  # the label of a booking's reversal
+REVERSED = "{}, reversed"  # the label for a booking's reversal
 # The kinds of movements that an operation causes. A returned refund also refers to an operation, the refund,
-# but that operation has not caused the return.
+# but that operation did not cause the return.
 OPERATION_KINDS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
 
 
 class Cause(NamedTuple):
-    """The cause of a movement of money, in words, and the operation if there is one."""
+    """What caused a movement of money, in words, and the operation if there is one."""
 
     kind: str
     operation_uuid: UUID | None
@@ -58,7 +58,7 @@ NO_CAUSE = Cause("", None)
 @requires("view")
 @replica.readable
 def show_balance(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the merchant's balance in each currency, and the movements behind it, newest first."""
+    """Show the merchant's balance in each currency, and the movements that it consists of, newest first."""
     merchant, form = membership.merchant, search.Days(request.GET or None)
     rows = _matching_postings(merchant, lists.filter_values(form))
     context = partial(_balance_context, merchant, lists.filter_values(form))
@@ -94,7 +94,7 @@ def export_balance(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 def _disputed_sums(merchant: Merchant) -> Iterator[tuple[str, int]]:
-    """Yield each currency and the net amount that open disputes have moved, in its minor units.
+    """For each currency, yield the net amount that open disputes have moved, in its minor units.
 
     Withdrawn money is negative.
     """
@@ -104,13 +104,13 @@ def _disputed_sums(merchant: Merchant) -> Iterator[tuple[str, int]]:
 
 
 def _matching_postings(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Posting]:
-    """Return the postings of the merchant's account. Its balance is the amount that we owe the merchant."""
+    """Return the postings in the merchant's account. The balance of this account is what we owe the merchant."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
     return search.filter_by_days(rows, merchant, filters)
 
 
 def _sums_by_currency(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the sum of a page's movements in each currency, in words."""
+    """Return the sum of a page's movements for each currency, in words."""
     page_sums: Counter[str] = Counter()
     for row in rows:
         page_sums[row["currency"]] += row["minor_units"]
@@ -118,7 +118,7 @@ def _sums_by_currency(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _movement_rows(merchant: Merchant, postings: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the movements. Money that the merchant received is positive."""
+    """Yield rows for the movements. Money that the merchant received is positive."""
     checkouts = Checkout.objects.filter(
         merchant=merchant, pk__in={posting.checkout_uuid for posting in postings}
     )
@@ -146,13 +146,13 @@ def _movement_rows(merchant: Merchant, postings: Any) -> Iterator[dict[str, Any]
 
 
 def _disputed_checkouts(checkouts: set[UUID]) -> set[UUID]:
-    """Return the checkouts that have an open dispute, among these checkouts."""
+    """Return those of the checkouts that have an open dispute."""
     rows = Dispute.objects.filter(checkout_uuid__in=checkouts, status=Dispute.Status.OPEN)
     return set(rows.values_list("checkout_uuid", flat=True))
 
 
 def _causes_of(transactions: set[UUID]) -> dict[UUID, Cause]:
-    """Map each transaction of the ledger to the cause of its movement."""
+    """Map each transaction in the ledger to the cause of its movement."""
     movements = Movement.objects.filter(pk__in=transactions).values_list("pk", "kind", "operation")
     causes = {
         pk: Cause(KINDS[kind], operation if kind in OPERATION_KINDS else None)

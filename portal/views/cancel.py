@@ -24,7 +24,7 @@ from webhooks import subscriptions
 from webhooks.models import EventType
 
 MAX_REASON = 255
-CLOCK_TOLERANCE = timedelta(minutes=5)  # maximum difference between the database's clock and ours
+CLOCK_TOLERANCE = timedelta(minutes=5)  # the maximum difference between the database's clock and ours
 BUSY = "A card payment on this order is under way. The order was not cancelled. Try again in a moment."
 STATE_REFUSALS: dict[str, str] = {
     Status.CAPTURED: "This order has been captured: it stays captured, and you can refund it.",
@@ -37,14 +37,14 @@ LAPSED = "The hold had already lapsed. No money was taken."
 
 
 class CancelForm(forms.Form):
-    """The reason, which only the merchant's people see."""
+    """The form for the reason. Only the merchant's people see the reason."""
 
     reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
 
 
 @requires("cancel", sensitive=True)
 def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Ask the person to confirm that the order should be cancelled, then cancel it."""
+    """Ask the person to confirm the cancel, then cancel the order."""
     current_order = order.read_order(membership.merchant, checkout_uuid)
     form = CancelForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -70,7 +70,7 @@ def _question_context(form: CancelForm, membership: Membership) -> dict[str, Any
 
 
 def _go_back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
-    """Redirect to the order's page. If htmx sent the request, the whole page is loaded."""
+    """Redirect to the order's page. If htmx sent the request, the browser loads the whole page."""
     if pages.is_part_requested(request, "question"):
         return HttpResponseClientRedirect(reverse("portal_checkout", args=[checkout_uuid]))
     return redirect("portal_checkout", checkout_uuid)
@@ -94,7 +94,7 @@ def _cancel_order(
 
 
 def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
-    """Return a sentence with the reason why the order was not cancelled.
+    """Return a sentence that says why the order was not cancelled.
 
     Raise a database error again, unless it means that a row was locked.
     """
@@ -109,7 +109,7 @@ def _is_cancelled_by(actor: str, checkout: Checkout) -> bool:
 
 
 def _record_cancel(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
-    """Record in the audit log that this person cancelled the order, once per order.
+    """Record in the audit log that this person cancelled the order, once for each order.
 
     If the process crashed between the cancel and the record, the person's next attempt writes the record.
     """

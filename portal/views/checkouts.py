@@ -1,4 +1,4 @@
-"""The pages of checkouts: the list and its CSV file, one checkout and its timeline."""
+"""The pages for checkouts: the list and its CSV file, one checkout, and its timeline."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,7 +24,7 @@ from portal.models import Membership
 from portal.orders import detail, order, search, timeline
 from portal.orders.disputed import ORDER_BADGES
 
-# The columns of the CSV file, each with the function that returns its value.
+# The columns in the CSV file, each with the function that returns its value.
 COLUMNS: dict[str, Callable[[Checkout], Any]] = {
     "order_id": lambda row: row.merchant_order_id,
     "checkout_uuid": lambda row: str(row.pk),
@@ -48,7 +48,7 @@ COLUMNS: dict[str, Callable[[Checkout], Any]] = {
 @requires("view")
 @replica.readable
 def list_checkouts(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the checkouts that match the filters, newest first, a page at a time."""
+    """Show a page of the checkouts that match the filters, newest first."""
     form = search.Filters(request.GET or None)
     filters = lists.filter_values(form)
     rows = _with_details(search.find_checkouts(membership.merchant, filters))
@@ -70,7 +70,7 @@ def _list_context(
 
 
 def _extra_badges(checkouts: Sequence[Checkout]) -> dict[UUID, Badge]:
-    """Return the additional badges of orders, by order id: for a failed or returned refund, or for a dispute."""
+    """Return the additional badges, by order id: for a failed or returned refund, or for a dispute."""
     failed = merchant_tasks.failed_refunds(checkout__in=checkouts).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in checkouts]).order_by("created_at")
     returned = merchant_tasks.returned_refunds(checkout__in=checkouts).values_list("checkout", flat=True)
@@ -105,7 +105,7 @@ def show_checkout(request: HttpRequest, membership: Membership, checkout_uuid: U
 
 @requires("view")
 def download_timeline(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Return the timeline as JSON, to send to a colleague or to support."""
+    """Return the timeline as JSON, so that the person can send it to a colleague or to support."""
     current_order = order.read_order(membership.merchant, checkout_uuid)
     page = timeline.as_json(current_order, request.GET.get("before", ""))
     return JsonResponse(page, json_dumps_params={"indent": 2})

@@ -27,7 +27,7 @@ from portal.orders.search import parse_uuid
 from webhooks import resending, subscriptions
 from webhooks.models import Attempt, Delivery, Subscription
 
-# For each refusal that a person can override: the name of the question that the person must confirm.
+# For each refusal that a person can override, the name of the question that the person must confirm.
 CONFIRMATIONS: dict[type[resending.CannotResend], str] = {
     resending.HoldIsOver: "over",
     resending.AlreadyDelivered: "delivered",
@@ -35,7 +35,7 @@ CONFIRMATIONS: dict[type[resending.CannotResend], str] = {
 
 
 class NothingChosen(Exception):
-    """The form chooses no deliveries and no valid time span. The message is a sentence for the person."""
+    """Raised if the form chooses no deliveries and no valid time span. The message is a sentence for the person."""
 
 
 @requires("view")
@@ -66,16 +66,17 @@ def _list_context(
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "is_live": any(log.is_live(line["delivery"]) for line in lines),
-        "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
+        "has_endpoint": partial(_has_endpoint, merchant),  # it is called only if the log is empty
         "hopeless": hopeless,
         "too_late": search.newest_unsendable(merchant) if hopeless == 1 else None,
     }
 
 
 def _parked_context(merchant: Merchant, filters: dict[str, Any]) -> dict[str, Any]:
-    """Return the number of parked deliveries that can be sent again, and the time span to resend.
+    """Return how many parked deliveries can be sent again, and the time span to resend.
 
-    The deliveries in the time span of the filters count. Without a time span, the last seven days count.
+    Deliveries count if they are in the time span of the filters, or without a time span, in the last seven
+    days.
     """
     since, until = filters.get("since"), filters.get("until")
     rows, maximum = merchant_tasks.parked_deliveries(merchant), merchant_tasks.MAXIMUM
@@ -120,7 +121,7 @@ def _delivery_of_merchant(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
 
 @requires("reveal", sensitive=True, form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
-    """Show the personal data of a marketing.opted_in event, and record in the audit log that the person saw it."""
+    """Show the personal data in a marketing.opted_in event, and record in the audit log that the person saw it."""
     delivery = _delivery_of_merchant(membership.merchant, delivery_uuid)
     audit.record(request, membership, "personal_data_revealed", event=str(delivery.event_id))
     return _show_detail(request, membership, delivery_uuid, reveal=True)
@@ -128,7 +129,7 @@ def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
 
 @requires("resend", form_of="portal_deliveries")
 def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Resend one delivery, the ticked deliveries, or all deliveries that were parked in a time span."""
+    """Resend one delivery, the selected deliveries, or all deliveries that were parked in a time span."""
     delivery_uuids = [uuid for text in request.POST.getlist("delivery") if (uuid := parse_uuid(text))]
     try:
         if request.POST.get("which") == "one" and len(delivery_uuids) == 1:
@@ -217,9 +218,9 @@ def _show_result(request: HttpRequest, result: resending.ResendResult) -> None:
 
 
 def _read_span(request: HttpRequest) -> tuple[datetime, datetime | None]:
-    """Return the start and the end of the time span from the form. The end is None if the span lasts until now.
+    """Return the start and the end of the time span in the form. The end is None if the span lasts until now.
 
-    Raise NothingChosen if the span is missing or invalid.
+    Raises NothingChosen if the span is missing or invalid.
     """
     end = request.POST.get("until", "")
     since, until = _parse_moment(request.POST.get("since", "")), _parse_moment(end)

@@ -1,4 +1,4 @@
-"""The menu as a page, the switch between a person's merchants, and the 404 page for signed-in people."""
+"""The menu as a page, the change to another of a person's merchants, and the 404 page for signed-in people."""
 
 from urllib.parse import urlsplit
 
@@ -24,7 +24,7 @@ def show_menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     """
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
     back = _referring_page(request)
-    # `aria-current` is "true" and not "page", because the marked entry is not this page.
+    # `aria-current` is "true" and not "page", because the marked entry is a different page.
     context = {"memberships": mine, "back": back, "mark": "true"}
     return pages.show_page(
         request, membership, "portal/menu.html", context, here=pages.menu_entry_of(urlsplit(back).path)
@@ -33,7 +33,7 @@ def show_menu(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("view", form_of="portal_menu", chooses_merchant=True)
 def switch_merchant(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Switch to another merchant of the person."""
+    """Change to another of the person's merchants."""
     merchant_uuid = search.parse_uuid(request.POST.get("merchant", ""))
     chosen = get_object_or_404(Membership, user=membership.user, merchant=merchant_uuid)
     request.session[access.CHOSEN_MERCHANT_KEY] = str(chosen.merchant_id)
@@ -41,7 +41,7 @@ def switch_merchant(request: HttpRequest, membership: Membership) -> HttpRespons
 
 
 def _referring_page(request: HttpRequest) -> str:
-    """Return the URL of the portal's page that linked here. If another page linked here, return the home page's."""
+    """Return the URL of the portal page that linked here. For any other page, return the home page's URL."""
     referrer = request.headers.get("Referer", "")
     origin = urlsplit(referrer) if url_has_allowed_host_and_scheme(referrer, {request.get_host()}) else None
     if origin is None or not _is_page(origin.path):
@@ -50,7 +50,7 @@ def _referring_page(request: HttpRequest) -> str:
 
 
 def _is_page(path: str) -> bool:
-    """Return whether the path is a page of the portal other than the menu."""
+    """Return whether the path is a portal page other than the menu."""
     try:
         return path.startswith(PORTAL) and resolve(path).url_name != "portal_menu"
     except Resolver404:
@@ -70,7 +70,7 @@ def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _membership_of(request: HttpRequest) -> Membership | None:
-    """Return the person's membership; None outside the portal and for people who may not enter it."""
+    """Return the person's membership, or None outside the portal and for people who may not enter it."""
     if not request.path.startswith(PORTAL) or not request.user.is_authenticated:
         return None
     membership = access.current_membership(request)

@@ -1,4 +1,4 @@
-"""The home page: items that need attention, figures and charts."""
+"""The home page: items that need attention, figures, and charts."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -26,7 +26,7 @@ PERIODS = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 @requires("view")
 @replica.readable
 def show_home(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the items that need attention, and figures and charts for a time range.
+    """Show the items that need attention, with figures and charts for a time range.
 
     Until the first capture, the page shows the steps towards it instead of figures and charts.
     """

@@ -1,4 +1,4 @@
-"""The page of an invitation's link. A person who opens the mailed link has proven the mail address."""
+"""The page to which an invitation links. A person who opens the mailed link has proven the mail address."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from portal.models import Invitation, Membership, User
 
 
 class PasswordForm(forms.Form):
-    """The password of a person who has no account yet."""
+    """The form for the password of a person who has no account yet."""
 
     password = forms.CharField(max_length=128, strip=False, error_messages={"required": "Choose a password."})
 
@@ -29,7 +29,7 @@ class PasswordForm(forms.Form):
 
 @sensitive_post_parameters()
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Join a team, with a new account or with the account that has the invitation's address."""
+    """Add a person to a team, with a new account or with the account that has the invitation's address."""
     try:
         invitation = team.find_open_invitation(token)
         person = User.objects.filter(email__iexact=invitation.email).first()
@@ -43,7 +43,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 def _join_with_account(
     request: HttpRequest, token: str, invitation: Invitation, person: User
 ) -> HttpResponse:
-    """Add a person with an account to the team, after a login and a confirmation.
+    """Add a person who has an account to the team, after a login and a confirmation.
 
     Raises Invitation.DoesNotExist.
     """
@@ -70,7 +70,7 @@ def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitat
             with transaction.atomic(durable=True):
                 person.save(force_insert=True)
                 membership = _accept_invitation(request, token, person)
-        except IntegrityError:  # the form was sent twice, and the first request has created the account
+        except IntegrityError:  # the form was sent twice, and the first request created the account
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
         return _go_to_merchant(request, membership)

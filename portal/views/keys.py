@@ -1,4 +1,4 @@
-"""The page of API keys, on which people make, rotate and revoke keys. Each secret is shown once."""
+"""The page for API keys. People create, rotate and revoke keys there. Each secret is shown once."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -21,11 +21,11 @@ from portal.pages import Question
 TOO_MANY_KEYS = (
     f"There are {keys.MAX_KEYS} keys, which is the maximum. First revoke a key that you no longer use."
 )
-MAX_REVOKED = 50  # the maximum number of revoked keys on the page, latest first
+MAX_REVOKED = 50  # the maximum number of revoked keys on the page; the latest come first
 
 
 class KeyForm(forms.Form):
-    """A new key's name for people, and its scopes."""
+    """The form for a new key: its name, which only people see, and its scopes."""
 
     name = forms.CharField(
         max_length=60, error_messages={"required": "Give it a name, such as “Shop backend”."}
@@ -39,7 +39,7 @@ class KeyForm(forms.Form):
 def list_keys(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the keys, their scopes and their last use.
 
-    With `for=laptop` in the query, the form is filled in for a key on a laptop.
+    With `for=laptop` in the query, the form is filled in for a key that is used on a laptop.
     """
     more: dict[str, Any] = {}
     if request.GET.get("for") == "laptop":
@@ -63,7 +63,7 @@ def _show_keys(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _show_secret_once(request: HttpRequest, membership: Membership, new_client: NewClient) -> HttpResponse:
-    """Redirect to the keys, where the secret is shown once."""
+    """Redirect to the page of keys, which shows the secret once."""
     _store_secret(request, membership, new_client)
     return redirect("portal_keys")
 
@@ -80,7 +80,7 @@ def _take_secret(request: HttpRequest, membership: Membership, clients: list[Api
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def create(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a key, and show its secret once."""
+    """Create a key, and show its secret once."""
     form = KeyForm(request.POST)
     if not form.is_valid():
         return _show_errors(request, membership, form)
@@ -98,7 +98,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _roles_of(refusal: keys.ScopeNotAllowed) -> str:
-    """Return the start of a sentence with the roles that may take the refused action."""
+    """Return the start of a sentence that names the roles that may take the refused action."""
     return f"Only an {' or '.join(role.label.lower() for role in refusal.roles)}"
 
 
@@ -114,7 +114,7 @@ def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) ->
 
 
 def _scope_choices(membership: Membership, chosen: Collection[str]) -> list[dict[str, Any]]:
-    """Return the scopes that the person may grant to a key, with `is_on` for the chosen ones."""
+    """Return the scopes that the person may give a key. `is_on` is true for the chosen ones."""
     grantable = keys.grantable_scopes(membership.role)
     return [
         {"name": name, "words": words, "is_on": name in chosen}
@@ -125,7 +125,7 @@ def _scope_choices(membership: Membership, chosen: Collection[str]) -> list[dict
 
 @contextmanager
 def _report_refusals(request: HttpRequest) -> Iterator[None]:
-    """Report a refusal in this block on the next page. Raise Http404 for an unknown key."""
+    """If the block raises a refusal, report it on the next page. Raise Http404 for an unknown key."""
     try:
         with access.or_404(), transaction.atomic(durable=True):
             yield
@@ -137,7 +137,7 @@ def _report_refusals(request: HttpRequest) -> Iterator[None]:
 
 @requires("change_keys", sensitive=True)
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Ask whether to give a key a second secret, then give it. The old secret stays valid until it is stopped."""
+    """Ask the person to confirm, then give a key a second secret. The old secret stays valid until it is stopped."""
     if request.method != "POST":
         return _ask_about_key(request, membership, client_uuid, _rotate_question)
     with _report_refusals(request):
@@ -149,7 +149,7 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
 
 @requires("change_keys", sensitive=True)
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Ask whether to stop a key's old secret, then stop it."""
+    """Ask the person to confirm, then stop a key's old secret."""
     if request.method != "POST":
         return _ask_about_key(request, membership, client_uuid, _stop_question)
     with _report_refusals(request):

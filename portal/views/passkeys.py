@@ -1,4 +1,4 @@
-"""The pages of passkeys: adding, login, proof of identity, and removal (rule portal.passkeys)."""
+"""The pages for passkeys: adding, login, proof of identity, and removal (rule portal.passkeys)."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SECURITY = reverse_lazy("mfa_index")
 
 
 class Add(webauthn.AddWebAuthnView):
-    """Adds a passkey, which can also log in without a password."""
+    """Adds a passkey. With it, the person can also log in without a password."""
 
     form_class = passkey_forms.AddPasskeyForm
 
@@ -38,12 +38,12 @@ class Add(webauthn.AddWebAuthnView):
 
 
 class LogIn(webauthn.LoginWebAuthnView):
-    """Logs a person in with only a passkey."""
+    """Logs a person in with a passkey only."""
 
     form_class = passkey_forms.PasskeyLoginForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Return a challenge as JSON to a script, and redirect other requests to the login.
+        """Return a challenge as JSON to a script. Redirect other requests to the login.
 
         The challenge is stored in the session.
         """
@@ -72,7 +72,7 @@ class Reauthenticate(webauthn.ReauthenticateWebAuthnView):
 
 
 class Remove(webauthn.RemoveWebAuthnView):
-    """Removes a passkey. The recovery codes are removed with the last second factor."""
+    """Removes a passkey. If it was the last second factor, the recovery codes are removed too."""
 
     success_url = SECURITY
 

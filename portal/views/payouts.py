@@ -1,4 +1,4 @@
-"""The card processor's payouts to a merchant's bank account, and the lines of each payout."""
+"""The card processor's payouts to a merchant's bank account, and the lines in each payout."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,14 +21,14 @@ MAX_SHOWN = 31  # about a month of daily payouts
 
 
 def newest_payouts(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[BalanceEntry]:
-    """Return the merchant's newest payouts in the days of the filters, including returned payouts."""
+    """Return the merchant's newest payouts on the days in the filters, including returned payouts."""
     rows = BalanceEntry.objects.filter(merchant=merchant, kind=BalanceEntry.Kind.PAYOUT)
     matching = search.filter_by_days(rows, merchant, filters, key="made_at")
     return matching.order_by("-made_at", "-pk")[:MAX_SHOWN]
 
 
 def payout_row(row: BalanceEntry) -> dict[str, Any]:
-    """Return a payout's row on the page. Money that the bank account received is positive."""
+    """Return the page's row for a payout. Money that the bank account received is positive."""
     return {"entry": row, "amount": money.display(row.fee - row.amount, row.currency)}
 
 

@@ -1,4 +1,4 @@
-"""The refund of a checkout in two steps: the reason, then the amounts by card (rule refund.portal)."""
+"""The refund of a checkout in two steps: first the reason, then the amount for each card (rule refund.portal)."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -30,7 +30,7 @@ DISPUTED: dict[str, str] = {
 
 
 class RefundForm(forms.Form):
-    """The step, the reason, and the refund's reference. Two requests with one reference start one refund."""
+    """The form: step, reason, and the refund's reference. Two requests with one reference start one refund."""
 
     reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
     ref = forms.RegexField(r"^portal_[0-9a-f-]{36}\Z", required=False)
@@ -55,7 +55,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 
 def _step_context(checkout: Checkout, form: RefundForm, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the context of the form in step 1 or step 2."""
+    """Return the context for the form in step 1 or step 2."""
     return {
         "refund_step": 2 if values.get("step") == "check" else 1,
         "reason": values.get("reason", form.data.get("reason", "")),
@@ -82,7 +82,7 @@ def _refund_order(
 
 
 def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
-    """Return a sentence with the reason why the order was not refunded.
+    """Return a sentence that says why the order was not refunded.
 
     Raise a database error again, unless it means that a row was locked.
     """
@@ -94,7 +94,7 @@ def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUI
 
 
 def _record_refund(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
-    """Record in the audit log that this person refunded the order, once per reference.
+    """Record in the audit log that this person refunded the order, once for each reference.
 
     If the process crashed between the refund and the record, the person's next attempt writes the record.
     """
@@ -106,7 +106,7 @@ def _record_refund(request: HttpRequest, membership: Membership, refund: Refund,
 
 
 def _state_refusal(checkout: Checkout) -> str:
-    """Return a sentence with the reason why the order cannot be refunded in its current state."""
+    """Return a sentence that says why the order cannot be refunded in its current state."""
     if checkout.status == Status.CAPTURED:
         dispute = refunds.dispute_blocking_refund(checkout)
         return DISPUTED[dispute.status] if dispute else BUSY
@@ -119,7 +119,7 @@ def _state_refusal(checkout: Checkout) -> str:
 
 
 def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
-    """Return the amount that a refund returns to each card: the sum that the card bears. The lead's is first."""
+    """Return how much a refund returns to each card, which is what the card bears. The lead's card is first."""
     accounts = cards.read_accounts(checkout, is_locked=False)
     sorted_cards = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
     owed = [(card, card.owed(0)) for card in sorted_cards]
@@ -132,7 +132,7 @@ def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
 
 
 def _can_amounts_change(checkout: Checkout) -> bool:
-    """Return whether the amounts can change, because a mate is paying or a share is being reimbursed."""
+    """Return whether the amounts can still change, because a mate is paying or a share is being reimbursed."""
     shares = checkout.payment_requests.all()
     if shares.filter(status=ShareStatus.PAYING).exists():
         return True

@@ -1,4 +1,4 @@
-"""The page of refunds, newest first, and its CSV file."""
+"""The page that lists refunds, newest first, and its CSV file."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from portal.models import Membership
 from portal.orders import reasons, search
 
 STATES = (("", "Any"), *((status, badges.REFUND[status].words) for status in Refund.Status.values))
-# The columns of the CSV file, each with the function that returns its value.
+# The columns in the CSV file, each with the function that returns its value.
 COLUMNS: dict[str, Callable[[Refund], Any]] = {
     "refund_ref": lambda row: row.merchant_refund_ref,
     "order_id": lambda row: row.checkout.merchant_order_id,
@@ -37,7 +37,7 @@ COLUMNS: dict[str, Callable[[Refund], Any]] = {
 
 
 class Filters(search.Days):
-    """The filters of the list, all of them optional."""
+    """The list's filters, all of them optional."""
 
     q = forms.CharField(required=False, max_length=search.MAX_TEXT)
     state = forms.ChoiceField(required=False, choices=STATES)

@@ -33,7 +33,7 @@ OUTCOME_CONDITIONS = {
 
 
 class Filters(forms.Form):
-    """The filters of the list, all of them optional."""
+    """The list's filters, all of them optional."""
 
     q = forms.CharField(required=False, max_length=search.MAX_TEXT)
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES)
@@ -42,7 +42,7 @@ class Filters(forms.Form):
 @requires("view")
 @replica.readable
 def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the requests of the last seven days that match the filters."""
+    """Show the requests from the last seven days that match the filters."""
     form = Filters(request.GET or None)
     rows = _matching_requests(membership.merchant, lists.filter_values(form))
     return lists.show_list(request, membership, Listing("requests", form, rows, _request_lines))
@@ -51,7 +51,7 @@ def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _matching_requests(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[ApiCall]:
     since = clock.now() - SHOWN_PERIOD
     rows = ApiCall.objects.filter(merchant=merchant, created_at__gte=since)
-    # The condition on the id limits the query to a few partitions.
+    # The condition for the id limits the query to a few partitions.
     rows = rows.filter(pk__gte=clock.first_id(since - partitions.MAX_CLOCK_DIFFERENCE))
     if filters.get("q"):
         text = filters["q"].strip()

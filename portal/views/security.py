@@ -1,4 +1,4 @@
-"""The security pages of a person's account: passwords, passkeys, authenticator app, codes, sessions."""
+"""The pages for the security of a person's account: passwords, passkeys, authenticator app, codes, sessions."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from portal.models import Membership, User
 
 @requires("view")
 def show_security(request: HttpRequest, membership: Membership, /) -> HttpResponse:
-    """Show the security settings of the person's account, as a page of the portal."""
+    """Show the security settings of the person's account, as a portal page."""
     return pages.show_page(
         request,
         membership,
@@ -42,7 +42,7 @@ def show_account_security(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def end_sessions(request: HttpRequest) -> HttpResponse:
-    """End the session with the id in the form's `session`. Without an id, end all other sessions of the person.
+    """End the session whose id is in the form field `session`. Without an id, end all other sessions of the person.
 
     Raises ReauthenticationRequired.
     """
@@ -61,7 +61,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 
 
 class ActivateTotp(totp_views.ActivateTOTPView):
-    """Sets up an authenticator app, and uses up the code that confirms it."""
+    """Sets up an authenticator app. The code that confirms it cannot be used again."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         facts: dict[str, Any] = super().get_context_data(**kwargs)

@@ -1,4 +1,4 @@
-"""The page of the team: its people, the invitations, and the actions that each role may take."""
+"""The team page: its people, the invitations, and the actions that each role may take."""
 
 from typing import Any
 from uuid import UUID
@@ -35,15 +35,15 @@ ACTION_TEXTS: dict[str, str] = {
     "change_settings": "Change the settings",
     "read_audit": "Read the audit log",
 }
-MAKE_OWNER = "Make a person an owner"  # portal.team allows only owners to do this
-SCOPE_TEXTS = {  # the roles that may grant a scope are in portal.keys.grantable_scopes
+MAKE_OWNER = "Make a person an owner"  # portal.team allows this only to owners
+SCOPE_TEXTS = {  # portal.keys.grantable_scopes says which roles may give a scope
     "refunds:write": "Make API keys that refund",
     "customers:read": "Make API keys that read customers’ data",
 }
 
 
 class InviteForm(forms.Form):
-    """The person to invite, and their role."""
+    """The form for an invitation: the person's address and role."""
 
     email = forms.EmailField(
         max_length=254, error_messages=dict.fromkeys(("required", "invalid"), EMAIL_ERROR)
@@ -70,7 +70,7 @@ def _show_team(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _role_table() -> list[dict[str, Any]]:
-    """Return the table of permissions: a row for each action, and a cell for each role."""
+    """Return the table of permissions. It has a row for each action, and a cell for each role."""
     table = [(words, access.ROLES_BY_ACTION[action]) for action, words in ACTION_TEXTS.items()]
     for scope, words in SCOPE_TEXTS.items():
         table.append((words, frozenset(role for role in Role if scope in keys.grantable_scopes(role))))
@@ -126,7 +126,7 @@ def withdraw_invitation(request: HttpRequest, membership: Membership, invitation
 
 @requires("change_team", sensitive=True, form_of="portal_team")
 def change_role(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Give a person another role."""
+    """Give a person a different role."""
     try:
         with access.or_404(), transaction.atomic(durable=True):
             member = team.change_role(membership, membership_uuid, _read_role(request))
@@ -147,7 +147,7 @@ def _read_role(request: HttpRequest) -> Role:
 
 @requires("change_team", sensitive=True)
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Ask the person to confirm that a member should be removed from the team, then remove the member."""
+    """Ask the person to confirm, then remove a member from the team."""
     if request.method != "POST":
         return pages.ask_question(
             request, membership, _remove_question(membership, membership_uuid), here=HERE

@@ -1,4 +1,4 @@
-"""The integration checklist: the results of real traffic, and the cases and orders that the sandbox makes.
+"""The integration checklist: what real traffic has completed, and the cases and orders that the sandbox makes.
 
 Rules trial.*.
 """
@@ -27,7 +27,7 @@ from webhooks.subscriptions import SubscriptionNotFound
 
 HERE = "portal_checklist"
 HOME = "portal_home"
-OWN_ORDER = "own"  # with this value of `order` in the URL, the cases pay the merchant's own order
+OWN_ORDER = "own"  # with this value of `order` in the URL, the cases pay for the merchant's own order
 ROTATE_QUESTION = Question(
     "Integration checklist",
     "Rotate the signing secret?",
@@ -45,7 +45,7 @@ SEND_QUESTION = Question(
 
 @requires("view")
 def show_checklist(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the steps of the integration and their state. In the sandbox, also show the cases that it runs."""
+    """Show the steps of the integration and their state. In the sandbox, also show the cases."""
     progress = checklist_page.checklist_with_cases(
         membership.merchant, is_own=request.GET.get("order") == OWN_ORDER
     )
@@ -57,7 +57,7 @@ def show_checklist(request: HttpRequest, membership: Membership) -> HttpResponse
 
 @requires("change_webhooks", form_of=HERE)
 def run_case(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Begin a case, or stop its run if the form has `stop`. A case that already runs continues."""
+    """Begin a case. If the form has `stop`, stop its run instead. A case that already runs continues."""
     case = CASES.get(request.POST.get("case", ""))
     if case is None or not settings.SANDBOX:
         raise Http404
@@ -127,7 +127,7 @@ def _begin_with_rotation(request: HttpRequest, membership: Membership, case: Cas
 
 
 def _begin_case(request: HttpRequest, membership: Membership, case: Case, order: str) -> bool:
-    """Begin a case, and record the start in the audit log. Return whether the run is new. Raises CannotBegin."""
+    """Begin a case, and record this in the audit log. Return whether the run is new. Raises CannotBegin."""
     order_uuid = search.parse_uuid(order)
     if order and order_uuid is None:
         raise CannotBegin("There is no such order. Choose one of your unpaid orders.")
@@ -145,7 +145,7 @@ def _show_refusal(request: HttpRequest, refusal: CannotBegin) -> HttpResponse:
 
 @requires("change_webhooks", form_of=HOME)
 def make_order(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a test order, and redirect the person to the page on which a customer would pay it."""
+    """Make a test order, and redirect the person to the page on which a customer would pay for it."""
     if not settings.SANDBOX:
         raise Http404
     try:

@@ -1,4 +1,4 @@
-"""The page of webhooks: the endpoint, its signing secrets, and a test event with its response."""
+"""The webhooks page: the endpoint, its signing secrets, and a test event with its response."""
 
 import functools
 import itertools
@@ -42,11 +42,11 @@ REFUSALS: dict[type[Exception], str] = {
     endpoint_tests.TooManyTests: "Too many test events in an hour. Try again in an hour.",
 }
 HERE = "portal_webhooks"
-# An example receiver has a function that checks a signature. These patterns match its first line, and its other
-# lines.
+# An example receiver contains a function that checks a signature. These patterns match the first line and the
+# other lines of this function.
 CHECKS = re.compile(r"(def|func|function) verify\(")
 FUNCTION_BODY = re.compile(r"$|\s|\{")
-FUNCTION_ENDS = ("}", "end")  # a function in Python has no such line
+FUNCTION_ENDS = ("}", "end")  # a Python function has no such line
 END_QUESTION = Question(
     "Webhooks",
     "Remove the endpoint?",
@@ -68,7 +68,7 @@ REVOKE_QUESTION = Question(
     "it. An old secret cannot be restored.",
     "Stop it now",
 )
-# The example receivers: for each value of `code` in the URL, the file and the language.
+# The example receivers. Each value of `code` in the URL has a file and a language.
 RECEIVERS = {
     "python": ("receiver.py", "Python"),
     "node": ("receiver.mjs", "Node"),
@@ -80,7 +80,7 @@ RECEIVERS = {
 
 
 class InvalidEndpoint(Exception):
-    """The form's values are not a valid endpoint. `errors` has the reason for each invalid field."""
+    """Raised if the form's values are not a valid endpoint. `errors` has the reason for each invalid field."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__(*errors.values())
@@ -98,7 +98,7 @@ def show_webhooks(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    # The test event is read before the endpoint's figures, so that the figures include its response.
+    # The test event is read before the endpoint's figures, so that the figures include the response to it.
     test = _test_context(request, membership)
     subscription = _subscription_of(membership)
     context = {
@@ -140,14 +140,14 @@ def _endpoint_context(subscription: Subscription | None) -> dict[str, Any]:
 
 
 def _type_choices(chosen: Collection[str]) -> list[dict[str, Any]]:
-    """Return all event types, with `is_on` for the chosen ones."""
+    """Return all event types. `is_on` is true for the chosen ones."""
     return [
         {"name": name, "words": words, "is_on": name in chosen} for name, words in TYPE_DESCRIPTIONS.items()
     ]
 
 
 def _test_result(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the context of the test event that the URL names, and the endpoint's health after the response.
+    """Return the context for the test event that the URL names, and the endpoint's health.
 
     The health includes the response to the test event.
     """
@@ -171,7 +171,7 @@ def _receiver_context(request: HttpRequest) -> dict[str, Any]:
 
 @functools.cache
 def _checking_function(name: str) -> str:
-    """Return the source of the function that checks a signature, from the file of an example receiver."""
+    """Return the source code of the function that checks a signature, from an example receiver's file."""
     lines = (Path(receivers.__file__).parent / name).read_text().splitlines()
     start = next(index for index, line in enumerate(lines) if CHECKS.match(line))
     body = list(itertools.takewhile(FUNCTION_BODY.match, lines[start + 1 :]))
@@ -187,7 +187,7 @@ def _subscription_of(membership: Membership) -> Subscription | None:
 
 
 def _test_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the test event that the URL names, with its response. `test` is None without such an event."""
+    """Return the test event that the URL names, with its response. If there is none, `test` is None."""
     event_uuid = search.parse_uuid(request.GET.get("tested", ""))
     rows = lookup.deliveries_of([event_uuid] if event_uuid else [])
     delivery = rows.filter(merchant=membership.merchant, event_type=EventType.TEST).first()
@@ -219,7 +219,7 @@ def _save_endpoint(request: HttpRequest, membership: Membership, url: str, chose
     """Save the endpoint. Return the secret of a new endpoint, or "" for an existing one. Raises InvalidEndpoint."""
     checked = _check_endpoint_url(membership.merchant, url, chosen)
     with transaction.atomic(durable=True):
-        # The check of the URL can take seconds. The person's role might have changed during this time.
+        # The check of the URL can take seconds. The person's role might have changed during that time.
         access.recheck(membership, "change_webhooks")
         is_approved = access.may(membership, "approve_endpoint")
         registered = subscriptions.save_subscription(
@@ -248,13 +248,13 @@ def _check_endpoint_url(merchant: Merchant, url: str, chosen: Sequence[str]) -> 
 
 
 def _subscribed_types(chosen: Sequence[str]) -> list[str]:
-    """Return the event types to subscribe to. If all are chosen, return `*`, which includes future types."""
+    """Return the event types to subscribe to. If all are chosen, return `*`, which also includes future types."""
     return ["*"] if len(chosen) == len(TYPE_DESCRIPTIONS) else list(chosen)
 
 
 @requires("approve_endpoint", sensitive=True, form_of="portal_webhooks")
 def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Approve the endpoint's URL for personal data. Deliveries that waited for the approval become due."""
+    """Approve the endpoint's URL for personal data. Deliveries that waited for this approval become due."""
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
         access.recheck(membership, "approve_endpoint")
         url = subscriptions.approve(membership.merchant, request.POST.get("url", ""))
@@ -270,7 +270,7 @@ def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True)
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask the person to confirm, then end the subscription and park its waiting deliveries."""
+    """Ask the person to confirm, then end the subscription and park the deliveries that wait."""
     if request.method != "POST":
         return pages.ask_question(request, membership, END_QUESTION, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
@@ -283,7 +283,7 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True)
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to make a new secret, then make it. The page shows it once.
+    """Ask the person to confirm, then make a new secret. The page shows it once.
 
     Each earlier secret continues to sign until its two hours are over.
     """
@@ -311,7 +311,7 @@ def _rotate_secret(request: HttpRequest, membership: Membership) -> None:
 
 @requires("change_webhooks", sensitive=True)
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to stop the old secrets from signing, then stop them."""
+    """Ask the person to confirm, then stop the old secrets from signing."""
     if request.method != "POST":
         return pages.ask_question(request, membership, REVOKE_QUESTION, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):

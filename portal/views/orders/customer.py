@@ -1,4 +1,4 @@
-"""The download of a customer's data, for a merchant whom the customer asked for a copy (rule privacy.export)."""
+"""The download of a customer's data, for a merchant whose customer asks for a copy (rule privacy.export)."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from portal.orders import order
 
 @requires("reveal", sensitive=True, form_of="portal_checkout")
 def download_customer_data(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Return a file with the lead's data that the merchant may hand out, and record the download."""
+    """Return a file with the lead's data that the merchant may give to the lead, and record the download."""
     checkout = order.read_order(membership.merchant, checkout_uuid).checkout
     try:
         person = data_subjects.of_customer(checkout.lead_id or UUID(int=0))

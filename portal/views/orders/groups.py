@@ -1,4 +1,4 @@
-"""The page of orders that customers split with mates, and its CSV file. Rule portal.groups."""
+"""The page for orders that customers split with mates, and its CSV file. Rule portal.groups."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -32,7 +32,7 @@ HEADING = (
 
 
 class Period(forms.Form):
-    """The period of the figures, of the list below them, and of its CSV file."""
+    """The form for the period of the figures, of the list below them, and of its CSV file."""
 
     range = forms.ChoiceField(required=False, choices=PERIODS)
 
@@ -45,7 +45,7 @@ class Period(forms.Form):
 @requires("view")
 @replica.readable
 def list_groups(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the figures and the split orders of a period, newest first."""
+    """Show the figures for a period, and its split orders, newest first."""
     merchant, form = membership.merchant, Period(request.GET or None)
     context = partial(_list_context, merchant, form.chosen)
     return lists.show_list(

@@ -1,4 +1,4 @@
-"""Notes on an order, written by the merchant's people for each other (rule portal.notes)."""
+"""Notes on an order, which the merchant's people write for each other (rule portal.notes)."""
 
 from uuid import UUID
 
@@ -13,11 +13,11 @@ from portal.access import requires
 from portal.models import CheckoutNote, Membership
 from portal.orders import order
 
-MAX_NOTES = 100  # on one order
+MAX_NOTES = 100  # per order
 
 
 class NoteForm(forms.Form):
-    """The text of a note."""
+    """The form for the text of a note."""
 
     text = forms.CharField(
         max_length=CheckoutNote.MAX_LETTERS, error_messages={"required": "Write something first."}

@@ -20,7 +20,7 @@ HERE = "portal_settings"
 def take_in_memory(request: HttpRequest) -> None:
     """Make Django keep the uploaded file in memory instead of on disk.
 
-    If the request's files were already read, the function does nothing. This is the case if the request
+    If the request's files have already been read, the function does nothing. This happens when the request
     continues after a proof of identity.
     """
     if not hasattr(request, "_files"):

@@ -1,4 +1,4 @@
-"""The settings page: name, colour, logo, country, links, return hosts, unpaid lifetime, the opt-in."""
+"""The settings page: name, colour, logo, country, links, return hosts, the lifetime of unpaid orders, the opt-in."""
 
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from portal.models import Membership
 from portal.views.settings import logo, preview
 
 HERE = logo.HERE
-# The labels of the fields, for the list of errors, which links to the fields.
+# The labels of the fields. The list of errors uses them to link to the fields.
 LABELS = {
     "name": "Name",
     "brand_colour": "Colour",
@@ -45,7 +45,7 @@ LABELS = {
 
 
 class Wording(NamedTuple):
-    """A new wording of the opt-in, as typed in the form, and the code of its language.
+    """A new wording for the opt-in, as typed in the form, and its language code.
 
     `text` is "" if no wording was typed.
     """
@@ -60,14 +60,13 @@ def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show_page(request, membership)
 
 
-# `_save_changes` checks the CSRF token. A check at this point would parse a file from a person who is not
-# logged in.
+# `_save_changes` checks the CSRF token. An earlier check would parse a file from a person who is not logged in.
 @csrf_exempt
 @requires("change_settings", form_of=HERE, reads_form=logo.take_in_memory)
 def save_settings(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Save the settings, the logo and a new wording of the opt-in, or show a preview of the form's values.
+    """Save the settings, the logo and a new wording for the opt-in, or show a preview of the form's values.
 
-    A change of a sensitive setting, such as the name, requires fresh proof of identity. The logo is saved
+    A change to a sensitive setting, such as the name, requires fresh proof of identity. The logo is saved
     even if that proof is still missing.
     """
     return _save_changes(request, membership)
@@ -103,7 +102,7 @@ def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | No
 def _write_changes(
     request: HttpRequest, membership: Membership, values: dict[str, Any], wording: Wording
 ) -> str:
-    """Save the changes. Return a message about them, or "" if there are no changes.
+    """Save the changes. Return a message about them, or "" without changes.
 
     Raises ReauthenticationRequired.
     """
@@ -121,7 +120,7 @@ def _write_settings(request: HttpRequest, membership: Membership, values: dict[s
     if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(changed) and not access.has_fresh_proof(request):
         raise ReauthenticationRequired
     if "brand_colour" in changed:
-        merchant.brand_version += 1  # browsers cache the old colour's style sheet permanently
+        merchant.brand_version += 1  # browsers cache the style sheet with the old colour permanently
     for name in changed:
         setattr(merchant, name, values[name])
     if changed:
@@ -131,7 +130,7 @@ def _write_settings(request: HttpRequest, membership: Membership, values: dict[s
 
 
 def _write_wording(request: HttpRequest, membership: Membership, wording: Wording) -> int:
-    """Write a new version of the opt-in's wording and return the version's number.
+    """Write a new version of the opt-in's wording. Return the version's number.
 
     Earlier versions stay unchanged.
     """
@@ -148,7 +147,7 @@ def _typed_wording(form: QueryDict) -> Wording:
 
 
 def _wording_errors(wording: Wording) -> dict[str, str]:
-    """Return the errors in a new wording, by field; empty if no wording was typed."""
+    """Return the errors in a new wording, by field. The result is empty if no wording was typed."""
     if not wording.text:
         return {}
     if wording.language not in dict(settings.LANGUAGES):
@@ -171,7 +170,7 @@ def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _page_context(merchant: Merchant) -> dict[str, Any]:
-    """Return the page's context before the form is sent, without the values of the fields."""
+    """Return the context for the page before the form is sent, without the values of the fields."""
     return {
         "logo": storage.logo_of(merchant),
         "errors": {},
@@ -185,7 +184,7 @@ def _page_context(merchant: Merchant) -> dict[str, Any]:
 
 
 def _field_values(merchant: Merchant) -> dict[str, Any]:
-    """Return the settings as the form's fields show them."""
+    """Return the settings in the form in which the fields show them."""
     values = {name: getattr(merchant, name) for name in SettingsForm.base_fields}
     values["return_hosts"] = "\n".join(merchant.return_hosts)
     if merchant.unpaid_minutes is None:
@@ -194,7 +193,7 @@ def _field_values(merchant: Merchant) -> dict[str, Any]:
 
 
 def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
-    """Return the opt-in's wordings with the names of their languages: wordings in use, and earlier ones."""
+    """Return the opt-in's current and earlier wordings, with the names of their languages."""
     names = dict(_language_choices())
     texts = list(OptInText.objects.filter(merchant=merchant.pk).order_by("is_ours", "-version")[:20])
     newest = {
@@ -210,9 +209,10 @@ def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]
 
 
 def _is_wording_current(merchant: Merchant, text: OptInText) -> bool:
-    """Return whether a wording can be in use.
+    """Return whether a wording can still be in use.
 
-    The service's own wordings contain the merchant's name. A wording with a previous name is no longer in use.
+    The service's own wordings contain the merchant's name. A wording with a previous name is no longer in
+    use.
     """
     return not text.is_ours or text.text == consent.our_words(merchant, text.language)
 

@@ -27,7 +27,7 @@ class Preview(NamedTuple):
 
 
 def preview_of(merchant: Merchant, form_values: QueryDict | dict[str, str]) -> Preview:
-    """Return the preview of the form's values. The saved value replaces an invalid name or colour."""
+    """Return the preview for the form's values. If a name or colour is invalid, the saved value replaces it."""
     form = AppearanceForm(form_values)
     form.is_valid()
     saved = {"name": merchant.name, "brand_colour": merchant.brand_colour}
