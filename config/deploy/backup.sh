@@ -3,10 +3,10 @@
 # Rule environment.backup.
 #
 #   backup.sh             makes and verifies a back-up, and removes the oldest ones
-#   backup.sh --restore   also restores the back-up into a new database, which it drops again
-#   backup.sh --record    only records that another program has made and verified a back-up now
+#   backup.sh --restore   also restores the back-up into a new database, and drops this database at the end
+#   backup.sh --record    only records that a different program has just made and verified a back-up
 #
-# It needs only the client programs of PostgreSQL, in the server's version or a newer one. They read PGHOST, PGUSER,
+# It needs only PostgreSQL's client programs, in the server's version or a newer one. They read PGHOST, PGUSER,
 # PGPASSWORD and so on. The role must be a superuser or own the tables. --restore needs a superuser.
 set -eu
 umask 077
@@ -54,14 +54,14 @@ trap remove_leftovers EXIT
 trap 'exit 1' HUP INT TERM
 
 pg_dump --format custom --file "$unfinished"
-pg_restore --file /dev/null "$unfinished" # reads all data, so that it notices an incomplete file
+pg_restore --file /dev/null "$unfinished" # reading all data shows whether the file is complete
 if [ "${1:-}" = --restore ]; then
     scratch=backup_check_$$
     restore "$unfinished"
 fi
 mv "$unfinished" "$finished"
 record "$began_at"
-# The names contain the time, so that they sort by age.
+# The names contain the time, so sorting by name is sorting by age.
 find "$BACKUP_DIR" -maxdepth 1 -name "$PGDATABASE-*.dump" | sort -r | tail -n "+$((BACKUP_KEEP + 1))" |
     while read -r oldest; do rm -f "$oldest"; done
 echo "backup: $finished has $(wc -c < "$finished") bytes"
