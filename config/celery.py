@@ -78,8 +78,9 @@ class Scheduler(PersistentScheduler):
     def tick(self, *arguments: Any, **more: Any) -> Any:
         """Send the due tasks, as Celery's scheduler does; return the seconds until the next task is due.
 
-        Raises SystemExit if a signal handler has closed the schedule file, because beat must then stop. The
-        handler itself raises SystemExit too, but Python ignores that if the signal arrives in a finalizer.
+        If a signal handler has closed the schedule file, beat must stop, and this raises SystemExit. The
+        handler raises SystemExit too, but Python ignores an exception from a signal that arrives in a
+        finalizer.
         """
         liveness.watch()
         try:
@@ -120,7 +121,7 @@ def _set_unique_name(instance: Any = None, **_: Any) -> None:
 @signals.worker_init.connect
 @signals.beat_init.connect
 def _check_database(signal: Any = None, **_: Any) -> None:
-    """Log which version starts, and exit if the database is not the intended one.
+    """Log which version starts. Exit if the database is not the intended one.
 
     Raises SystemExit, because Celery ignores any other error here.
     """
@@ -131,7 +132,7 @@ def _check_database(signal: Any = None, **_: Any) -> None:
 
 @signals.worker_init.connect
 def _check_sms_sender(**_: Any) -> None:
-    """Exit if the SMS sender that the settings name cannot be created. Raises SystemExit."""
+    """Exit if the SMS sender in the settings cannot be created. Raises SystemExit."""
     with startup.refusals_printed():
         senders.require_sender()
 
@@ -157,7 +158,7 @@ def _end_tickers(**_: Any) -> None:
 
 
 def _run_pump_if_idle(name: str) -> None:
-    """Until shutdown, run the pump directly, without Redis, whenever it has not started recently."""
+    """Run the pump directly, without Redis, whenever it has not started recently. Stop at shutdown."""
     while not _is_ending.wait(CHECK_SECONDS):
         liveness.watch()
         now = time.monotonic()

@@ -18,7 +18,7 @@ RETRY_SECONDS = 30
 class ClosedMiddleware(MiddlewareMixin):
     """Middleware that answers 503 to API calls and payers while the database is closed.
 
-    In a restored database, an order whose money was taken can be missing or still marked as unpaid. This
+    In a restored database, an order can be missing or marked as unpaid although its money was taken. This
     middleware runs after those that set the payer's language and the headers.
     """
 

@@ -1,4 +1,4 @@
-"""The error table, and the mapping of exceptions to its rows.
+"""The error table, and the classes of exceptions that belong to each row.
 
 Rules api.error, api.error_codes, api.invalid_header, api.own_words.
 """
@@ -350,7 +350,7 @@ class ApiErrorMiddleware(MiddlewareMixin):
 
 
 def _is_host_allowed(request: HttpRequest) -> bool:
-    """Return whether the Host header of a request names one of our hosts."""
+    """Return whether the request's Host header names one of our hosts."""
     try:
         request.get_host()
     except DisallowedHost:
@@ -374,8 +374,8 @@ def is_api(path: str) -> bool:
 def json_error_response(code: str, wrong: dict[str, str] | None = None, *, message: str = "") -> HttpResponse:
     """Return the error response for a code, for use outside DRF.
 
-    `wrong` has two keys: `param` names the wrong parameter, and `message` says what is wrong with it.
-    Otherwise, `message` replaces the message of the error table.
+    `wrong` has two keys: `param` names the wrong parameter, and `message` says what is wrong with it. Without
+    `wrong`, `message` replaces the message from the error table.
     """
     body = error_envelope(code, message=message)
     if wrong is not None:

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-if os.environ.get("METRICS_TOKEN"):  # must run before the import of any module with metrics
+if os.environ.get("METRICS_TOKEN"):  # must run before any module with metrics is imported
     counts = Path(os.environ.get("METRICS_DIR") or f"/dev/shm/checkout-{os.getuid()}")  # noqa: S108 - in RAM
     counts.mkdir(mode=0o700, parents=True, exist_ok=True)
     for former in counts.glob("*.db"):

@@ -58,7 +58,7 @@ class NullOriginMiddleware(MiddlewareMixin):
     """Middleware that replaces `Origin: null` with our own origin, so that only the CSRF token is checked.
 
     Forms on pages without a referrer send `Origin: null`. Under https, the CSRF token is enough: only our
-    host can set its cookie (`__Host-`), and the form of another site does not send this cookie (SameSite).
+    host can set its cookie (`__Host-`), and a form on a different site does not send this cookie (SameSite).
     """
 
     def process_request(self, request: HttpRequest) -> None:

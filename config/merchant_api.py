@@ -28,19 +28,19 @@ _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
 
 class MissingToken(Exception):
-    """The request has no bearer token."""
+    """Raised if the request has no bearer token."""
 
 
 class InvalidToken(Exception):
-    """The token is unknown, expired or revoked."""
+    """Raised if the token is unknown, expired or revoked."""
 
 
 class ClientSecretSent(InvalidToken):
-    """The caller sent a client secret as the token."""
+    """Raised if the caller sent a client secret as the token."""
 
 
 class InsufficientScope(Exception):
-    """The token lacks the scope for this call."""
+    """Raised if the token lacks the scope for this call."""
 
     def __init__(self, scope: str) -> None:
         super().__init__(scope)
@@ -103,7 +103,7 @@ def _record_key_use(client_uuid: UUID) -> None:
 
 
 class HasScope(BasePermission):
-    """Permission that requires the scope that the view names for the method (rule token.scope_needed)."""
+    """Permission that requires the scope that the view declares for the method (rule token.scope_needed)."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         scope = getattr(view, "scopes", {}).get(methods.effective_method(request))

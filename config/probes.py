@@ -1,4 +1,4 @@
-"""The HTTP server of workers and beat for /livez, /readyz and /metrics. Web processes need no such server.
+"""The HTTP server for /livez, /readyz and /metrics in workers and beat. Web processes need no such server.
 
 Rules environment.probes, environment.metrics.
 """
@@ -17,7 +17,7 @@ from config import health
 from config.monitoring import metrics, telemetry
 
 log = structlog.get_logger("probes")
-SECONDS = 5.0  # time limit for a client to send its request, and to receive the answer
+SECONDS = 5.0  # how long a client may take to send its request and to receive the answer
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -43,7 +43,7 @@ _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
 @contextmanager
 def as_owner(connection: Any) -> Iterator[bool]:
-    """Connect as the owner of the tables until the block ends, and yield True.
+    """Connect as the owner of the tables for the duration of the block, and yield True.
 
     If DATABASE_OWNER_URL is not set, keep the connection and yield False.
     """

@@ -53,7 +53,7 @@ PORTAL_URL = origins.with_localhost(BASE_URL)  # the address at which people log
 CHECKOUT_PAGE_URL = variables.CHECKOUT_PAGE_URL or f"{BASE_URL}/pay"
 ALLOWED_HOSTS = [str(urlsplit(url).hostname) for url in (BASE_URL, CHECKOUT_PAGE_URL)]
 ALLOWED_HOSTS += variables.ALLOWED_HOSTS
-SHOP_PORT = variables.SHOP_PORT if LOCAL else 0  # port of the demo shop of `make run`
+SHOP_PORT = variables.SHOP_PORT if LOCAL else 0  # the port of the demo shop in `make run`
 if LOCAL:
     ALLOWED_HOSTS += ["127.0.0.1", "localhost"]
 
@@ -275,7 +275,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "portal.accounts.passwords.PreviousPasswordsValidator"},
 ]
 PASSWORD_HASHERS = ["portal.accounts.password_slots.PasswordHasher", "portal.keys.ClientSecretHasher"]
-PASSWORD_RESET_TIMEOUT = 3600  # seconds for which an emailed password-reset link works
+PASSWORD_RESET_TIMEOUT = 3600  # how many seconds an emailed password-reset link works
 ACCOUNT_ADAPTER = "portal.accounts.login.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
@@ -296,7 +296,7 @@ ACCOUNT_FORMS = {
     "confirm_login_code": "portal.accounts.login_forms.ConfirmLoginCodeForm",
     "change_password": "portal.accounts.login_forms.ChangePasswordForm",
 }
-ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a reauthentication is valid
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # how many seconds a reauthentication is valid
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"

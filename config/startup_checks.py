@@ -30,7 +30,7 @@ OLDEST = 160000  # PostgreSQL 16.0, in the format of server_version_num
 
 
 def require_valid_database() -> None:
-    """Raise ImproperlyConfigured if the database fails a check. Log an error if the database is closed.
+    """Raise ImproperlyConfigured if the database fails a check. If the database is closed, log an error.
 
     Skip the checks in `local`. Accept a database that does not answer, because /readyz checks it later.
     """

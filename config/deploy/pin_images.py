@@ -14,7 +14,7 @@ DIGEST = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 
 
 def pin(folder: Path) -> None:
-    """Write `NGINX_IMAGE=nginx@sha256:…` into .env, and a line for each other image that has a variable."""
+    """Write `NGINX_IMAGE=nginx@sha256:…` into .env, and a line for every other image that has a variable."""
     lines = (folder / ".env").read_text().splitlines()
     for variable, tag in dict(IMAGE.findall((folder / "compose.yaml").read_text())).items():
         lines = [line for line in lines if not line.startswith(f"{variable}=")]

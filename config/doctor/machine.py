@@ -18,7 +18,7 @@ CERTIFICATE_DAYS = 14
 
 
 def disks() -> Iterator[Finding]:
-    """Check that the disks with the service's files have free space."""
+    """Check whether there is free space on the disks that have the service's files."""
     for folder in sorted({str(settings.BASE_DIR), tempfile.gettempdir(), *map(str, _written_folders())}):
         if os.path.isdir(folder):
             usage = shutil.disk_usage(folder)

@@ -19,7 +19,7 @@ CLOCK_SECONDS = 2  # allowed difference between this machine's clock and the dat
 
 
 def database() -> Iterator[Finding]:
-    """Check that the database answers, is migrated and passes the startup checks, and compare the clocks."""
+    """Check that the database answers, is migrated and passes the startup checks. Also compare the clocks."""
     try:
         problems = [] if settings.LOCAL else startup_checks.problems_of_database()
         executor = MigrationExecutor(connection)

@@ -25,7 +25,7 @@ REFUSED = Counter("checkout_slots_refused", "Callers who found no slot in time",
 
 
 class Busy(Exception):
-    """Raised if too many threads wait for the same third party. The work has not begun."""
+    """Raised if too many threads wait for the same third party. The work has not been started."""
 
 
 class Bulkhead:
@@ -84,7 +84,7 @@ class Bulkhead:
             return False
 
     def refuse(self) -> None:
-        """Raise Busy, and count the caller in the metric of refusals."""
+        """Raise Busy, and count the refusal in the metric."""
         REFUSED.labels(self._name).inc()
         raise Busy
 
@@ -103,7 +103,7 @@ class Bulkhead:
 
 
 class Slot:
-    """One caller's use of a bulkhead. The caller takes the slot only when it needs it."""
+    """A caller's use of a bulkhead. The caller takes the slot only when it needs it."""
 
     def __init__(self, bulkhead: Bulkhead) -> None:
         self._bulkhead = bulkhead

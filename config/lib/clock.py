@@ -50,7 +50,7 @@ def last_id_of_same_time(row_id: UUID) -> UUID:
 
 
 def time_of_id(row_id: UUID) -> datetime:
-    """Return the time at which a UUIDv7 was made, by the clock of the machine that made it."""
+    """Return the time at which a UUIDv7 was made, according to the clock of the machine that made it."""
     return datetime.fromtimestamp((row_id.int >> 80) / 1000, UTC)
 
 

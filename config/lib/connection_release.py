@@ -4,6 +4,6 @@ from django.db import connection
 
 
 def release() -> None:
-    """Return this thread's connection to the pool, unless a transaction is open. The next query takes one."""
+    """Return this thread's connection to the pool, unless a transaction is open. The next query takes a new one."""
     if not connection.in_atomic_block:
         connection.close()

@@ -51,7 +51,7 @@ def rotate(sealed: str) -> str:
 
 
 def digest(value: str) -> str:
-    """Return the SHA-256, in hex, of a public value or of a secret with 256 random bits."""
+    """Return the SHA-256 digest of a public value or of a secret with 256 random bits, in hex."""
     return hashlib.sha256(value.encode()).hexdigest()
 
 

@@ -124,7 +124,7 @@ def read_changes(
     until = feed_horizon.horizon()
     page: list[Row] = []
     end: Position | None = place
-    while end and len(page) < limit:  # readers rely on full pages while there are more rows
+    while end and len(page) < limit:  # readers rely on full pages as long as there are more rows
         more, end = rows.changes_after(end, until, limit - len(page))
         page += more
     if not page and cursor:

@@ -20,7 +20,7 @@ POINTS = frozenset(
         "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the call not made yet
         "after_call",  # same details: the provider has answered, the outcome is not recorded
         "before_look_up",  # same details: the provider has not received a query for the outcome yet
-        "after_look_up",  # same details: the provider has reported the outcome, it is not recorded
+        "after_look_up",  # same details: the provider has reported the outcome, but it is not recorded
         "before_commit",  # same details: the outcome is recorded, but not committed
         "after_commit",  # same details: the outcome is committed, the caller has no answer yet
         "event_written",  # .<event's type>.<checkout_uuid>: the event is in the outbox, not committed
@@ -30,7 +30,7 @@ POINTS = frozenset(
         "answer_kept",  # the answer is stored, the caller has not received it
         "sms_claimed",  # .<SMS message's id>: it is claimed permanently, but not sent to the carrier
         "webhook_answered",  # .<delivery's id>: the receiver has answered, the answer is not recorded
-        "webhook_recorded",  # same details: the result of the attempt is recorded, not committed
+        "webhook_recorded",  # same details: the attempt's result is recorded, but not committed
     }
 )
 

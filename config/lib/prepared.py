@@ -24,8 +24,8 @@ _MARKS: dict[type, Callable[[int], Any]] = {
     str: lambda place: f"the value at {place}",
     datetime: lambda place: datetime(1, 1, place, tzinfo=UTC),
 }
-# An argument that newer Django versions need. It reads a related object that is not joined when it is first
-# used.
+# An argument for newer Django versions. With it, a related object that the query does not join is read at its
+# first use.
 _FETCH_MODE = [models.FETCH_ONE] if hasattr(models, "FETCH_ONE") else []
 MAX_PLANS = 500  # per connection; one order needs more statements than psycopg's default of 100
 

@@ -42,8 +42,8 @@ _HARMLESS = re.compile(
     rf"[a-z. ]{{0,64}}|[A-Z]{{1,7}}|{_UUID}|req_[0-9a-f]{{12}}7[0-9a-f]{{19}}|[0-9-]{{10}}T[0-9:.]{{8,15}}Z"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}"
 )
-# The keys whose values are not redacted. A route, such as `pay/share/<slug:token>`, is our own text and
-# contains nothing that a caller has sent.
+# The keys whose values are not redacted. A route, such as `pay/share/<slug:token>`, is our own text and does
+# not contain text from a caller.
 _UNREDACTED_FIELDS = {"route"}
 _PHONE = re.compile(r"\+\d{8,15}\b")
 

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 class InvalidJson(Exception):
-    """The body is not strict JSON.
+    """Raised if the body is not strict JSON.
 
     It is not UTF-8 or not JSON, is too deep, or has a duplicate key, a BOM, a lone surrogate or an
     overflowing number.
@@ -61,7 +61,7 @@ def _decode(body: bytes) -> str:
 
 def _check_tokens(text: str) -> None:
     """Raise InvalidJson for JSON that parsers read differently: deep nesting, duplicate keys, big integers."""
-    keys: list[set[str]] = []  # the keys of each open object; an empty set for a list
+    keys: list[set[str]] = []  # the keys of each open object; for a list, an empty set
     for token in _TOKEN.finditer(text):
         problem = ""
         match token.lastgroup:

@@ -205,7 +205,7 @@ class Shop:
         return self.rows("SELECT * FROM event WHERE checkout_uuid = ?", order["checkout_uuid"])
 
     def refund(self, order: Any) -> None:
-        """Refund the whole order. A second click sends the same reference, unless the first refund failed."""
+        """Refund the whole order. A second click sends the same reference, unless the first refund has failed."""
         path = f"/checkouts/{order['checkout_uuid']}"
         refunds = self.api.call("GET", path).get("refunds", [])
         failed = sum(refund["status"] == "failed" for refund in refunds)

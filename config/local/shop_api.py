@@ -23,7 +23,7 @@ class Api:
         self._token, self._renew_at = "", 0.0
 
     def call(self, method: str, path: str, body: object = None, *, key: str = "") -> Any:
-        """Call the API; return the answer's `data`, or None for a 204. Raises CallFailed.
+        """Call the API; return the `data` of the response, or None for a 204. Raises CallFailed.
 
         `key` is the Idempotency-Key.
         """

@@ -30,10 +30,10 @@ def public_hosts() -> list[tuple[str, int]]:
 
 
 def read_expiry(host: str, port: int) -> float:
-    """Return the time (Unix, in seconds) at which the certificate of a host expires.
+    """Return when the certificate of a host expires, in Unix seconds.
 
-    Raises SSLCertVerificationError if browsers refuse the certificate, and another OSError if the host does not
-    answer.
+    Raises SSLCertVerificationError if browsers refuse the certificate, and another OSError if the host does
+    not answer.
     """
     with (
         socket.create_connection((host, port), CONNECT_SECONDS) as plain,

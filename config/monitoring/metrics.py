@@ -1,4 +1,4 @@
-"""The content of /metrics, in Prometheus' format: the processes' own metrics, and figures from the database.
+"""The content of /metrics in Prometheus' format: the processes' metrics, and figures from the database.
 
 Most metrics are defined next to the code that they measure. This module defines the rest.
 

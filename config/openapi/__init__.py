@@ -4,7 +4,7 @@ from typing import Any
 
 
 def settings(base_url: str) -> dict[str, Any]:
-    """Return drf-spectacular's settings for the document of an API at this address."""
+    """Return drf-spectacular's settings for the document of the API at this address."""
     return {
         "TITLE": "Merchant Checkout Service",
         "VERSION": "1",

@@ -70,7 +70,7 @@ def register(
 
 
 def reference_to(name: str) -> Schema:
-    """Return a reference to an object of the document."""
+    """Return a reference to an object in the document."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

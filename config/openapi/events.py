@@ -72,7 +72,7 @@ _NOTHING: Schema = {"type": "object", "description": "Not about a checkout."}
 SCHEMA_PATH = "/api/schema/events/{event_type}.json"
 UUIDS = ("X-Service-Event-Id", "webhook-id")
 
-# Existing clients use this schema for event types that are added later.
+# The schema that existing clients use for event types that are added later.
 OTHER_DATA: Schema = {
     "type": "object",
     "additionalProperties": True,

@@ -30,12 +30,12 @@ def request_example(name: str) -> Any:
 
 
 def response_example(name: str, status: int) -> Any:
-    """Return the body of the named operation's answer with this status, or None if it is not recorded."""
+    """Return the recorded response of the named operation with this status, or None if it was not recorded."""
     return _read_examples()["answers"].get(f"{name} {status}")
 
 
 def event_example(name: str) -> Any:
-    """Return the envelope that was sent for an event."""
+    """Return the recorded envelope of an event."""
     return _read_examples()["events"][name]
 
 

@@ -31,7 +31,7 @@ ACTORS = {"client": "API client", "user": "Person", "customer": "Payer", "pump":
 
 
 def column_name(column: str | Column) -> str:
-    """Return the name of a column, or of the field that it shows."""
+    """Return the name of a column, or of the field that the column shows."""
     return str(getattr(column, "__name__", column))
 
 
@@ -115,7 +115,7 @@ def link_column(name: str, title: str) -> Column:
 
 @cache
 def reference_column(name: str, title: str, label: str) -> Column:
-    """Return a column that links to a row by a plain key. The row might not exist."""
+    """Return a column that links to a row by a plain key instead of a foreign key. The row might not exist."""
 
     def cell(row: Any) -> str:
         key = getattr(row, name)
@@ -164,7 +164,7 @@ def _shorten(match: re.Match[str]) -> str:
 
 
 def without_links(cell: str) -> str:
-    """Return a cell without its links. The cell itself becomes the link to the row's page."""
+    """Return a cell without its links, because the whole cell becomes the link to the row's page."""
     return mark_safe(_LINK_TAG.sub("", cell)) if isinstance(cell, SafeString) else cell  # noqa: S308  # only cut
 
 

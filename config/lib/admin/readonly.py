@@ -66,7 +66,7 @@ class OperatorAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
-    view_on_site = False  # no row has a page outside the admin, even if a library's model says so
+    view_on_site = False  # no row has a page outside the admin, although some models of libraries say so
 
     titles: Mapping[str, str] = {}  # labels of fields, where the label from `titles.title_of` does not fit
     explanations: Mapping[str, str] = {}  # help texts of fields, where the model's are not for operators
@@ -74,7 +74,7 @@ class OperatorAdmin(admin.ModelAdmin):
     searched_by = ""  # the label of the search field, if it needs one
     adds_by = ""  # the label of the button that adds a row, if it needs one
     listed_as = "Newest first"  # the list's order
-    is_small = False  # the table has so few rows that a search or a filter can read all of them
+    is_small = False  # the table is so small that a search or a filter can read all rows
     secret: tuple[str, ...] = ()
     code_words: tuple[str, ...] = ()  # fields with machine words, which are shown in plain words
     hidden: tuple[str, ...] = ()  # internal fields, which do not help an operator
@@ -283,7 +283,7 @@ class OperatorAdmin(admin.ModelAdmin):
 
 # Fields that are used for look-ups or by developers. A row's page shows them last.
 TECHNICAL = ("id", "reference", "request_id", "traceparent", "card_fingerprint")
-# Fields with values that a person copies but does not read.
+# Fields whose values a person copies, but does not read.
 CODES = (*TECHNICAL, "client_id", "key", "merchant_refund_ref", "provider_account", "provider_reference")
 
 

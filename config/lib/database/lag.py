@@ -36,7 +36,7 @@ class ServerState(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The primary's position, and the time on this process's clock when it queried the position."""
+    """The primary's position, and when it was queried, by this process's clock."""
 
     at: float
     position: int
@@ -56,7 +56,7 @@ class _ReplicaState:
 
 
 def start_watching() -> None:
-    """Start to watch the replica in this process, if the service has a replica."""
+    """Start to watch the replica in this process, if there is a replica."""
     if ALIAS in connections.settings:
         _ReplicaState.is_watched, _ReplicaState.replayed_at = True, time.monotonic()
         repeating.start_repeating("replica", measure_lag, EVERY_SECONDS)
@@ -135,7 +135,7 @@ class ReplicaLag(NamedTuple):
 
 
 def known_lag() -> ReplicaLag | None:
-    """Return the replica's state as this process last measured it, or None if there is no replica."""
+    """Return the replica's state as this process last measured it. Without a replica, return None."""
     if not _ReplicaState.is_watched:
         return None
     return ReplicaLag(lag_seconds(), required_position() is not None and lag_seconds() <= MAX_LAG_SECONDS)

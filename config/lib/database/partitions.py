@@ -21,7 +21,7 @@ from config.lib.database import queries, statements
 
 log = structlog.get_logger("config.lib.database.partitions")
 AHEAD = timedelta(days=8)  # how far in advance partitions are made
-YOUNGEST = timedelta(days=7)  # the age that rows must have before `drop_partition` drops them
+YOUNGEST = timedelta(days=7)  # how old rows must be before `drop_partition` drops them
 EPOCH = date(1970, 1, 1)
 MAX_CLOCK_DIFFERENCE = timedelta(
     hours=1

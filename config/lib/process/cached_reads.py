@@ -12,10 +12,11 @@ GRACE = 1.0  # for this many seconds, other threads use the old value while one 
 
 
 class CachedRead(Generic[Read]):
-    """A function without arguments whose value is at most `seconds` plus GRACE old.
+    """A function without arguments whose value is cached, and is at most `seconds` plus GRACE old.
 
-    After `seconds`, one thread reads the value again. After `seconds` plus GRACE, each caller reads it. No
-    caller waits for another thread's read, because that thread might be waiting for a connection.
+    When a value is older than `seconds`, one thread reads it again. When it is older than `seconds` plus
+    GRACE, each caller reads it. No caller waits for another thread's read, because that thread might be
+    waiting for a connection.
     """
 
     def __init__(self, read: Callable[[], Read], *, seconds: float) -> None:

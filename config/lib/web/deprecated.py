@@ -1,4 +1,4 @@
-"""The table of deprecated calls with their end dates, and the response headers that announce them.
+"""The table of deprecated calls with their end dates, and the response headers that announce these dates.
 
 Rule docs.deprecation. No call is deprecated now.
 """

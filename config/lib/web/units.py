@@ -15,5 +15,5 @@ def join_units(words: str) -> str:
 
 
 def whole_ids(words: str) -> SafeString:
-    """Return the words as HTML. An id with a hyphen gets no line break, unless it is too long for a line."""
+    """Return the words as HTML. A line does not break within an id that has a hyphen, unless the id is too long."""
     return mark_safe(_PARTED_ID.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped

@@ -145,6 +145,6 @@ def _second_connection(connection: Any) -> "psycopg.Connection[Any]":
 
 def _in_words(pid: int, name: str, state: str | None, seconds: int | None, word: str) -> str:
     session = f"{name or 'a session'} (pid {pid})"
-    if state is None:  # a role without pg_read_all_stats cannot see the state of another role's session
+    if state is None:  # a role without pg_read_all_stats cannot see the state of other roles' sessions
         return f"{session}, of another role"
     return f"{session}, {state}, in a transaction for {seconds or 0} s, last: {word}"

@@ -152,7 +152,7 @@ def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[Encrypte
 
 
 def _batches(place: EncryptedColumn) -> Iterator[tuple[int, list[Change]]]:
-    """For each batch, yield the number of rows read, and the changes to values that need a former key."""
+    """For each batch, yield how many rows were read, and the changes to values that need a former key."""
     statement = place.statement(statements.READ_FIRST_ENCRYPTED)
     last_key: list[Any] = []
     while True:
