@@ -52,7 +52,7 @@ ROLES_BY_ACTION: dict[str, frozenset[Role]] = {
 }
 CHOSEN_MERCHANT_KEY = "merchant"  # session key: the merchant that a person with several merchants has chosen
 MERCHANT_FIELD = "for_merchant"  # form field: the merchant for which the form's page was opened
-OPENED_FOR_HEADER = "X-Merchant"  # the same value, in a header of each htmx request
+OPENED_FOR_HEADER = "X-Merchant"  # a header with the same value, which each htmx request has
 
 Params = ParamSpec("Params")
 View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]

@@ -84,7 +84,7 @@ SENSITIVE_SETTINGS = {
 
 
 def record(request: HttpRequest | None, membership: Membership, action: str, **facts: Any) -> AuditEntry:
-    """Write a person's action into the audit log, and queue a mail to the owners if the action is sensitive.
+    """Write a person's action into the audit log. If the action is sensitive, queue a mail to the owners.
 
     `request` is None in a task. Call this in the transaction of the change. `facts` holds ids and names,
     never a secret.

@@ -44,7 +44,7 @@ class ClientSecretHasher(BasePasswordHasher):
 
 
 class NewClient(NamedTuple):
-    """A client and its secret, which cannot be read again."""
+    """A client and its secret. The secret cannot be read again later."""
 
     client: ApiClient
     client_secret: str

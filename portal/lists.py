@@ -40,7 +40,7 @@ class Listing:
 
 
 def filter_values(form: forms.Form) -> dict[str, Any]:
-    """Return the values of the filters, or an empty dictionary if no filters were sent or one is invalid."""
+    """Return the values of the filters. Return an empty dictionary without filters, or if one of them is invalid."""
     return form.cleaned_data if form.is_bound and form.is_valid() else {}
 
 
@@ -50,7 +50,7 @@ def shorten_ids(text: str) -> str:
 
 
 def show_list(request: HttpRequest, membership: Membership, listing: Listing) -> HttpResponse:
-    """Return a page of a list. An invalid cursor redirects to the first page."""
+    """Return a page of a list. If the cursor is invalid, redirect to the first page."""
     name = listing.name
     try:
         context = _list_page(request, membership, listing)

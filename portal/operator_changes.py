@@ -65,7 +65,7 @@ def record_removal(request: HttpRequest, membership: Membership) -> None:
 
 
 def record_email(request: HttpRequest, person: User, *, before: str) -> None:
-    """Record that an operator changed a person's e-mail, and inform the person at the previous address."""
+    """Record that an operator changed a person's e-mail, and send a mail about this to the previous address."""
     _record_of_person(request, person, "email_changed", before=before, email=person.email)
     _queue_mail(
         before,

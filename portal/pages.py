@@ -149,7 +149,7 @@ def frame_context(membership: Membership, here: str, waiting: WaitingItems) -> d
         "may": {action: access.may(membership, action) for action in access.ROLES_BY_ACTION},
         "environment": "Sandbox" if settings.SANDBOX else "Live",
         "stopped_since": operator_stops.stopped_since(membership.merchant_id),
-        # If payments are stopped, but not by a stop of this merchant, all merchants are stopped.
+        # If payments are stopped although this merchant has no stop of its own, all merchants are stopped.
         "are_all_stopped": membership.merchant_id not in operator_stops.stopped_merchants(),
         "support_email": settings.SUPPORT_EMAIL,
         "zone": membership.merchant.time_zone.rpartition("/")[2].replace("_", " "),

@@ -34,7 +34,7 @@ def delete_expired_tokens() -> None:
 
 @shared_task
 def count_hours() -> None:
-    """Update the hourly figures of the home page up to now."""
+    """Bring the hourly figures on the home page up to date."""
     hourly_counts.catch_up(clock.now())
 
 

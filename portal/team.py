@@ -108,7 +108,7 @@ def accept(token: str, user: User) -> Membership:
 
 
 def withdraw_invitation(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
-    """End an invitation that was not accepted. Raises Invitation.DoesNotExist."""
+    """End an invitation that has not been accepted. Raises Invitation.DoesNotExist."""
     with transaction.atomic(savepoint=True):
         rows = Invitation.objects.select_for_update(no_key=True)
         invitation = rows.get(pk=invitation_uuid, merchant=merchant, ended_at=None)

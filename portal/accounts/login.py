@@ -29,7 +29,7 @@ RECORDED = {
     "mfa/email/recovery_codes_generated": "recovery_codes_made",
 }
 NEW_PASSWORD = {"password_changed", "password_reset"}
-# The key of the error message, by the kind of the attempt and the fields of the limit that was reached.
+# The key of the error message for each kind of attempt, and for the fields of the limit that was reached.
 REFUSALS = {
     ("password", login_limits.ACCOUNT): "code_by_mail",
     ("password", login_limits.PAIR): "password_locked",

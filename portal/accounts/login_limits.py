@@ -65,7 +65,7 @@ class TooManyAttempts(Exception):
 def count_attempt(kind: str, *, account: str, address: str) -> LoginAttempt:
     """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooManyAttempts.
 
-    `account` is the account name as typed. The function does the same work whether or not the account exists.
+    `account` is the text that was typed. The function does the same work whether or not the account exists.
     """
     digests_by_field = {
         "account_digest": _account_digests(account),
@@ -90,7 +90,7 @@ def is_limit_reached(attempt: LoginAttempt) -> bool:
 
 
 def clear_attempts(attempt: LoginAttempt) -> None:
-    """Delete a successful attempt, and earlier attempts of the same kind, account and address."""
+    """After a success, delete the attempt, and earlier attempts of the same kind, account and address."""
     _similar_attempts(attempt, PAIR).delete()
 
 

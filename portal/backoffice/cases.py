@@ -118,7 +118,8 @@ def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | No
 def cases_in_full(cases: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
     """Return the cases to show in full.
 
-    They are the oldest MAX_SHOWN cases. An operator who may not see the list of discrepancies gets all cases.
+    These are the oldest MAX_SHOWN cases. If the operator may not see the list of discrepancies, they are all
+    cases.
     """
     return cases[:MAX_SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else cases
 

@@ -22,7 +22,7 @@ from portal.backoffice import queues
 from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
 
-EVERY_SECONDS = 5  # the minimum time between two reads by any of the processes
+EVERY_SECONDS = 5  # the minimum time between two reads, in any of the processes
 RETENTION_SECONDS = 60  # after this time, figures are discarded, even if newer ones cannot be read
 MAX_COUNTED = 1000  # the maximum number of rows that are counted
 ENDING_SOON = timedelta(seconds=30)  # a hold ends soon if it has less time left

@@ -72,7 +72,7 @@ def _report_outcome(request: HttpRequest, title: str, operation: Operation) -> N
 def run_pump(request: HttpRequest) -> HttpResponse:
     """Run a pump in this request, and show how long it took.
 
-    The pump is not run while the service is closed after a restore, because it would have no effect.
+    While the service is closed after a restore, the pump is not run, because it would have no effect.
     """
     name = request.POST.get("pump", "")
     if name not in pumps.TITLES:

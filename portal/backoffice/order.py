@@ -243,7 +243,7 @@ class Page:
 
     @property
     def money_sentence(self) -> str:
-        """Return a sentence about where the money is."""
+        """Return a sentence that says where the money is."""
         for row in self.disputes[:1]:
             disputed_amount = self._display(row.amount)
             if row.status == Dispute.Status.OPEN:

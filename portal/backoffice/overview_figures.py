@@ -75,7 +75,7 @@ class UnresolvedOperation:
 
 @dataclass(frozen=True)
 class Board:
-    """The data on the overview at the time `at`.
+    """The overview's data at the time `at`.
 
     Each list contains only its oldest rows. `parked` is at most `maximum`.
     """

@@ -37,7 +37,7 @@ class RowDescription:
     card: str = ""
     difference: str = ""  # shown instead of the amount, unless it is ""
     at: datetime | None = None
-    time_label: str = "since"  # the word before the time, such as "made"
+    time_label: str = "since"  # the word that precedes the time, such as "made"
 
 
 def describe_rows(rows: Sequence[Model]) -> list[RowDescription]:

@@ -79,7 +79,7 @@ def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
 def _question_about(request: HttpRequest, action: str, row: Operation | Discrepancy) -> Any:
     """Return the question that confirms an action on a row.
 
-    Raises Http404 if the action does not fit the row, or if the operator may not take it.
+    Raises Http404 if the action does not fit the row, or the operator may not take it.
     """
     if action not in cases.BUTTON_LABELS:
         raise Http404

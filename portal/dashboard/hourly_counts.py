@@ -107,7 +107,7 @@ def count_hour(hour: datetime) -> None:
 
 
 def _upsert_rows(model: Any, rows: list[Any], key: list[str]) -> None:
-    """Insert or update the rows in a fixed order, so that two pumps never deadlock."""
+    """Insert or update the rows in a fixed order, so that two pumps cannot deadlock."""
     facts = [field.name for field in model._meta.concrete_fields if field.name not in (*key, "id")]
     ordered = sorted(rows, key=lambda row: (row.merchant_id.int, getattr(row, "currency", "")))
     model.objects.bulk_create(

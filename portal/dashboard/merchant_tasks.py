@@ -64,7 +64,7 @@ def returned_refunds(**conditions: Any) -> QuerySet[Refund]:
 
 
 def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
-    """Return the holds of the last seven days that ended without a capture."""
+    """Return the holds from the last seven days that ended without a capture."""
     rows = Checkout.objects.filter(
         merchant=merchant, status=Status.VOIDED, void_reason=VoidReason.AUTH_EXPIRED
     )

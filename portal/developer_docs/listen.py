@@ -214,7 +214,7 @@ class Api:
         return environment
 
     def list_events(self, **query: str) -> dict[str, Any]:
-        """Return a page of the event feed. Raises Stop or NoAnswer."""
+        """Return a page from the event feed. Raises Stop or NoAnswer."""
         path = f"/api/merchant/v1/events?{urllib.parse.urlencode(query)}"
         for tries_left in (1, 0):
             try:
@@ -272,7 +272,7 @@ def check_scopes(scopes: str) -> None:
 
 
 def retry_after_seconds(refused: urllib.error.HTTPError) -> float:
-    """Return the seconds of Retry-After, at most a minute."""
+    """Return the seconds in Retry-After, at most a minute."""
     seconds = refused.headers.get("Retry-After", "0")
     return min(float(seconds), LONGEST_PAUSE) if seconds.isdecimal() else 0.0
 

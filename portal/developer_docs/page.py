@@ -14,8 +14,8 @@ from portal.developer_docs.causes import CAUSES
 from portal.developer_docs.page_fields import Row
 from portal.developer_docs.reference import ErrorCode, ReadReference, Reference, Schema
 
-# The line breaks and the indentation between two elements, which are a sixteenth of the page. Text in `pre` is
-# kept.
+# The line breaks and the indentation between two elements. They make up a sixteenth of the page. Text in `pre`
+# is kept.
 _INDENTATION = re.compile(r"(<pre\b.*?</pre>)|(?<=>)\s*\n\s*(?=<)", re.S)
 
 

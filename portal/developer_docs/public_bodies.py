@@ -30,7 +30,7 @@ def public_body(content: str | bytes, content_type: str) -> PublicBody:
 
 
 def public_response(request: HttpRequest, body: PublicBody) -> HttpResponse:
-    """Return a response with the body, which caches may store for five minutes."""
+    """Return a response with this body. Caches may store it for five minutes."""
     is_compressed = accepts_gzip(request.headers.get("Accept-Encoding", ""))
     response = HttpResponse(
         body.compressed if is_compressed else body.plain,

@@ -154,7 +154,7 @@ class Invitation(models.Model):
 
 
 class LoginAttempt(models.Model):
-    """An attempt that portal.accounts.login_limits counts. Account and address are stored only as digests."""
+    """An attempt that portal.accounts.login_limits counts. The account and the address are stored only as digests."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=20)

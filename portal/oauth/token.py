@@ -1,4 +1,4 @@
-"""The token endpoint: the client credentials grant of RFC 6749 (rules token.*)."""
+"""The token endpoint, which implements the client credentials grant of RFC 6749 (rules token.*)."""
 
 import orjson
 from django.conf import settings

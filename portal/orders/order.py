@@ -114,7 +114,7 @@ class Order:
 
     @cached_property
     def ends_of_refunds(self) -> list[Change]:
-        """The changes of state that ended a refund, oldest first."""
+        """The changes of state with which a refund ended, oldest first."""
         rows = Change.objects.filter(checkout=self.checkout, origin=Status.REFUNDING)
         return list(rows.order_by("created_at", "pk"))
 

@@ -24,7 +24,7 @@ class Case(NamedTuple):
     controls_first_attempt: bool = False
     # The event that the merchant's endpoint must receive, in addition to checkout.authorized.
     required_event: EventType = EventType.AUTHORIZED
-    has_pledge: bool = False  # whether a mate's card is held for half of the order before the customer pays
+    has_pledge: bool = False  # whether half of the order is held on a mate's card before the customer pays
     begin_at: str = ""  # the URL name of the page that asks a question before the case begins, or ""
 
 

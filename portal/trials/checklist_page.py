@@ -105,7 +105,7 @@ class Progress:
 
     @property
     def count_words(self) -> tuple[str, str]:
-        """The number of steps and the number of cases, as words such as "three"."""
+        """The number of steps and the number of cases in words, such as "three"."""
         return NUMBERS[len(self.steps)], NUMBERS[len(self.cases)]
 
     @property

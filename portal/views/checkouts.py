@@ -93,7 +93,7 @@ def export_checkouts(request: HttpRequest, membership: Membership) -> HttpRespon
 
 @requires("view")
 def show_checkout(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Show one checkout: its facts, where the money is, and its timeline."""
+    """Show one checkout: the facts about it, where the money is, and its timeline."""
     current_order = order.read_order(membership.merchant, checkout_uuid)
     context = detail.order_context(current_order) | {
         "story": timeline.timeline_page(current_order, request.GET.get("before", ""))

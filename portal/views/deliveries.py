@@ -41,7 +41,7 @@ class NothingChosen(Exception):
 @requires("view")
 @replica.readable
 def list_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show a line for each attempt, newest first. For parked or waiting deliveries, show a line for each delivery."""
+    """Show a line for each attempt, newest first. For parked and waiting deliveries, show a line for each delivery."""
     merchant = membership.merchant
     with timezone.override(ZoneInfo(merchant.time_zone)):
         form = search.Filters(request.GET or None)

@@ -44,7 +44,7 @@ class Head:
 
     @property
     def has_loud_link(self) -> bool:
-        """Return whether the first link is the main button."""
+        """Return whether the first link is shown as the main button."""
         return self.is_waiting and not self.action and self.form is None
 
 

@@ -109,7 +109,7 @@ def head_of_switch(row: Switch, request: HttpRequest) -> Head:
 
 
 def head_of_user(row: User, request: HttpRequest) -> Head:
-    """Return where a person logs in, and whether they can."""
+    """Return where a person logs in, and whether the person can do so."""
     where = "these pages, as an operator" if row.is_staff else "the merchant’s portal"
     if row.is_active:
         return Head(f"This person logs in to {where}.", badge=badges.ACTIVE)

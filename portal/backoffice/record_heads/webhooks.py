@@ -155,7 +155,7 @@ def _superseded_words(event: Event) -> str:
 
 
 def _end_of_hold(event: Event) -> str:
-    """Return how the hold ended that an event announces."""
+    """Return the words about how the hold in an event ended."""
     checkout = Checkout.objects.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None
     if checkout is not None and checkout.captured_at is not None:
         return HOLD_WAS_CAPTURED
