@@ -350,7 +350,6 @@ class ApiErrorMiddleware(MiddlewareMixin):
 
 
 def _is_host_allowed(request: HttpRequest) -> bool:
-    """Return whether the request's Host header names one of our hosts."""
     try:
         request.get_host()
     except DisallowedHost:

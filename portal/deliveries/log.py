@@ -138,7 +138,6 @@ def _delivery_sentence(delivery: Delivery, attempt: Attempt | None, attempts: Se
 
 
 def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
-    """Return a sentence about a delivery's state after a failed attempt."""
     if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
         return "The event’s personal data has been deleted, so the event is not sent again."
     if delivery.status == Delivery.Status.SUPERSEDED or (

@@ -100,7 +100,6 @@ def _field_row(name: str, field: Schema, is_required: bool) -> Row:
 
 
 def _describe_type(field: Schema) -> str:
-    """Return a field's type and limits, in words."""
     if _object_name(field):
         return "object or null" if "oneOf" in field else "object"
     types = [field["type"]] if isinstance(field.get("type"), str) else field.get("type", ["value"])

@@ -79,7 +79,6 @@ class MarkdownWriter:
         )
 
     def _definitions(self, element: Element) -> str:
-        """Return the list of terms with their descriptions."""
         terms = [self._line(part) for part in element.elements() if part.tag == "dt"]
         texts = [self._line(part) for part in element.elements() if part.tag == "dd"]
         return "\n".join(

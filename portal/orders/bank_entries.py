@@ -148,7 +148,6 @@ def _later_movement_title(row: Movement) -> str:
 
 
 def _booking_entry(checkout: Checkout, booking: Booking, postings: Sequence[Posting]) -> Entry:
-    """Return the entry for a booking or for its reversal."""
     amount = money.display(abs(booking.amount), checkout.currency)
     title = BOOKING_TITLES[booking.kind][booking.reverses_id is not None]
     return _posting_entry(

@@ -119,7 +119,6 @@ def _public_actor(actor: str) -> str:
 
 
 def _state_entry_words(order: Order, change: Change) -> tuple[str, str, str, str]:
-    """Return the title, tone, icon and text for a change of state."""
     checkout = order.checkout
     amount = money.display(checkout.amount, checkout.currency)
     if _has_refund_failed(change):

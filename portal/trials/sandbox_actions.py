@@ -93,7 +93,6 @@ def _let_hold_lapse(evidence: TrialEvidence) -> bool:
 
 
 def _begin_refund(evidence: TrialEvidence) -> bool:
-    """Begin a refund once the order is captured."""
     if evidence.refund is not None or evidence.checkout.status != Status.CAPTURED:
         return False
     cause, ref = Cause(f"user:{evidence.trial.user_id}"), f"portal_{evidence.trial.pk}"
