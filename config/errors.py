@@ -282,8 +282,8 @@ STATE_CONFLICT_CODES = (
 def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the checkout's status and allowed actions, for a call that its state does not allow.
 
-    The function reads the checkout again in the same way as the API's read call, because the allowed actions
-    depend on more than the state that caused the refusal. Return an empty list if the code is not in
+    The allowed actions depend on more than the state that caused the refusal. The function therefore reads
+    the checkout again, as the API's read call does. Return an empty list if the code is not in
     STATE_CONFLICT_CODES, or if the checkout cannot be read. Rule api.conflict.
     """
     if code not in STATE_CONFLICT_CODES or "checkout_uuid" not in context["kwargs"]:

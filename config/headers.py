@@ -33,7 +33,7 @@ class HeadersMiddleware(MiddlewareMixin):
     - No page may use a device, such as the camera. Static files do not need this header of 230 bytes.
     - Our own origin has the permission `payment`. On payers' pages, the provider's origins that collect card
       details have this permission too.
-    - A page whose address is a secret sends no referrer, not even to our own pages.
+    - A page whose address is a secret does not send a referrer, not even to our own pages.
     - The response to a deprecated call has headers that announce the deprecation (rule docs.deprecation).
     """
 

@@ -40,7 +40,7 @@ class ClientSecretHasher(BasePasswordHasher):
         return constant_time_compare(encoded, self.encode(password))
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Do nothing. Django calls this so that all checks take equally long, which one hash each already does."""
+        """Do nothing. Django calls this to make all checks equally slow, and each check already takes one hash."""
 
 
 class NewClient(NamedTuple):

@@ -81,7 +81,7 @@ def _list_page(request: HttpRequest, membership: Membership, listing: Listing) -
 
 
 def _is_of_today(moments: Iterable[datetime], membership: Membership) -> bool:
-    """Return whether all times are on the merchant's current day. The list then shows no dates."""
+    """Return whether all times are on the merchant's current day. The list then does not show dates."""
     zone = ZoneInfo(membership.merchant.time_zone)
     today = timezone.localdate(timezone=zone)
     return all(timezone.localdate(moment, zone) == today for moment in moments)

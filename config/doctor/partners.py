@@ -1,4 +1,4 @@
-"""Checks of the card provider and the SMS carrier. The checks move no money and send no SMS message."""
+"""Checks of the card provider and the SMS carrier. They do not move money, and do not send an SMS message."""
 
 from collections.abc import Iterator
 

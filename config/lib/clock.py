@@ -16,9 +16,9 @@ EXCLUDED_ZONES = frozenset({"localtime", "Factory"})
 def now() -> datetime:
     """Return the database's wall clock time, aware, in UTC.
 
-    Call this function after you lock the row. The locking statement itself cannot return the right time,
-    because in SQL, `now()` is the start of the transaction, and `clock_timestamp()` is read before the wait
-    for the lock.
+    Call this function after you lock the row. The locking statement itself cannot return the right time. In
+    SQL, `now()` is the start of the transaction, and `clock_timestamp()` is read before the wait for the
+    lock.
     """
     read: datetime = queries.value(statements.READ_CLOCK)
     return read

@@ -38,7 +38,7 @@ class Engines:
 def running(
     folder: Path, *, durable: bool = True, database_url: str = "", redis_url: str = ""
 ) -> Iterator[Engines]:
-    """Run the engines whose address is not given for the duration of the block, with their files in the folder.
+    """For the duration of the block, run the engines whose address is not given, with files in the folder.
 
     Raises CannotStart if another run uses the folder. With durable=False, a power cut can lose all data.
     """

@@ -127,7 +127,8 @@ def cases_in_full(cases: Sequence[Case], request: HttpRequest | None) -> Sequenc
 def list_links(cases: Sequence[Case], visible_cases: Sequence[Case]) -> list[tuple[str, str]]:
     """Return links to the lists of all discrepancies and disputes, or no links if all cases are shown.
 
-    The links show the number of cases. At MAX_LISTED cases, they show no number, because there can be more.
+    The links show the number of cases. If MAX_LISTED cases were read, there can be more, so the links do not
+    show a number.
     """
     if len(visible_cases) == len(cases):
         return []

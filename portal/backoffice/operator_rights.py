@@ -41,7 +41,7 @@ def rights_in_words(permissions: Iterable[Permission]) -> str:
 
 
 def group_rights(permissions: Iterable[Permission]) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Return the rights that have an effect as the choices of a form: groups of keys and words.
+    """Return the choices of a form for the rights that have an effect: groups of keys and words.
 
     Each permission must be read with its content type.
     """

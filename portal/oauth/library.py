@@ -32,7 +32,7 @@ class Core(OAuthLibCore):
 
 
 class ClientScopes(BaseScopes):
-    """A client may request any of its scopes, and gets all of them if it names no scope."""
+    """A client may request any of its scopes. If it does not name a scope, it gets all of them."""
 
     def get_all_scopes(self) -> dict[str, str]:
         return settings.SCOPES

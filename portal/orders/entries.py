@@ -58,7 +58,7 @@ class Entry:
     """An entry in the timeline.
 
     `kind` is state, call, attempt, bank, split or upcoming. `facts` are for the JSON file. `actor` is the
-    person or key that acted, or "" if the entry names no actor, and `by` is the actor's name in words.
+    person or key that acted, or "" if the entry does not name one, and `by` is the actor's name in words.
     `cause` is the request that changed a state. `part_of` is the `key` of a different entry that reports the
     same fact. If that entry is on the page, the text `as_part` is added to it, and this entry is left out.
     """
@@ -111,7 +111,7 @@ def _has_refund_failed(change: Change) -> bool:
 
 
 def _public_actor(actor: str) -> str:
-    """Return the actor for the JSON file. An API key has its id, and any other actor has no id.
+    """Return the actor for the JSON file. An API key has its id, and all other actors have no id.
 
     A key's id is included because the key belongs to the merchant.
     """

@@ -78,7 +78,7 @@ def deadline(moment: datetime) -> str:
 
 @register.filter
 def day(moment: datetime) -> str:
-    """Show the day of a time in the merchant's time zone, without the current year. For today, show no text."""
+    """Show the day of a time in the merchant's time zone, without the current year. For today, return ""."""
     local, today = timezone.localtime(moment), timezone.localdate()
     if local.date() == today:
         return ""
@@ -116,7 +116,7 @@ def letters(pixels: float) -> str:
 def offset(span: timedelta | None) -> str:
     """Show the time since the hold: 0 s for the hold itself, +0.02 s, +21.4 s, +2:00, +2 h, +5 d.
 
-    For a time before the hold, show no text.
+    For a time before the hold, return "".
     """
     passed = -1 if span is None else span.total_seconds()
     if not passed:

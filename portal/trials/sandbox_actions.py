@@ -69,7 +69,7 @@ def _refuse_first(evidence: TrialEvidence) -> bool:
 def _drop_first(evidence: TrialEvidence) -> bool:
     """Drop the response to the first attempt, as if it had been lost.
 
-    If the order is already captured, the service makes no retry. The function then sends the event again.
+    If the order is already captured, the service does not retry. The function then sends the event again.
     """
     delivery = _untried_delivery(evidence)
     if delivery is not None:

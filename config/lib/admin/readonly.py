@@ -288,7 +288,7 @@ CODES = (*TECHNICAL, "client_id", "key", "merchant_refund_ref", "provider_accoun
 
 
 class ReadOnlyAdmin(OperatorAdmin):
-    """An admin that allows no changes. It shows all fields, except secret fields and fields without a value."""
+    """An admin that does not allow changes. It shows all fields, except secret fields and fields without a value."""
 
     extra_columns: tuple[str, ...] = ()  # columns that are shown in addition to the fields
 

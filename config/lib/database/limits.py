@@ -28,7 +28,7 @@ def set_limits(*, using: str, **_: Any) -> None:
 def missing_limits() -> list[str]:
     """Return the names of the limits that this connection lacks or exceeds.
 
-    A Unix socket needs no TCP limit.
+    A Unix socket does not need a TCP limit.
     """
     limits = queries.rows(statements.READ_LIMITS, [list(LIMITS)])
     return [name for name, limit in limits if not 0 < limit <= LIMITS[name]]

@@ -1,7 +1,7 @@
 """OpenTelemetry spans, if a collector is configured. Otherwise no span is made, and no library is loaded.
 
-All work that a request causes belongs to one trace, even if a worker does it hours later, because each row
-keeps the `traceparent` under which it was written. Rule environment.traces.
+Each row keeps the `traceparent` under which it was written. All work that a request causes therefore belongs
+to one trace, even if a worker does it hours later. Rule environment.traces.
 """
 
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ ON_MERCHANT = (kinds.SMS_BUDGET_OF_MERCHANT,)
 
 
 def head_of_discrepancy(row: Discrepancy, request: HttpRequest) -> Head:
-    """Return the cause and the age of a discrepancy, and what an operator must do about it on which page."""
+    """Return the head of a discrepancy: its cause, its age, and what an operator must do on which page."""
     read = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).annotate(read_at=Now()).get()
     case = cases.build_case(read, read.read_at, None)
     badge = badges.of_discrepancy(row, f"Open for {case.age}", is_old=case.is_old)

@@ -35,7 +35,7 @@ def checkout_uuid_of(row: OutboundEmail) -> UUID | None:
 
 
 def head_of_email(row: OutboundEmail, request: HttpRequest) -> Head:
-    """Return what an e-mail is about and its state. If it was not sent, also return what to do."""
+    """Return the head of an e-mail: what it is about, its state, and what to do if it was not sent."""
     badge, checkout_uuid = badges.of_email(row), checkout_uuid_of(row)
     is_named = row.kind == "sensitive_change"
     what = str(row.facts.get("what", "")) if is_named else mail_kinds.kind_in_words(row.kind)

@@ -59,7 +59,7 @@ NOT_MADE: dict[str, str] = {
 
 
 def head_of_operation(row: Operation, request: HttpRequest) -> Head:
-    """Return what an operation does, its state with the bank's reason, and the next step."""
+    """Return the head of an operation: what it does, its state with the bank's reason, and the next step."""
     badge, summary = badges.of_operation(row), f"{_what(row)} {_state(row)}".strip()
     order = link_to_order(request, row.payment.checkout_uuid)
     case = None if row.purpose == Purpose.OUTSIDE else find_case(row)

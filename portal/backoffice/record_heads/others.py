@@ -1,4 +1,4 @@
-"""The tops of the pages of texts, shares, bookings, merchants, stops and keys, and a sentence for all other models."""
+"""The tops of the pages of texts, shares, bookings, merchants, stops, people, keys and audit entries."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ BOOKED_STEP = (
 
 
 def head_of_text(row: SmsMessage, request: HttpRequest) -> Head:
-    """Return what a text is for, what the carrier has reported, and the next step."""
+    """Return the head of a text: what it is for, what the carrier has reported, and the next step."""
     state = state_of(row)
     summary = f"{row}, for {order_words(row.checkout_uuid)} of {row.merchant}."
     told = TEXT_STATES[state].format(at=format_when(row.sent_at), why=row.refusal or "none given")
@@ -61,7 +61,7 @@ def head_of_text(row: SmsMessage, request: HttpRequest) -> Head:
 
 
 def head_of_share(row: PaymentRequest, request: HttpRequest) -> Head:
-    """Return to whose order a share belongs, and the share's state."""
+    """Return the head of a share: the order to which it belongs, its state, and the next step."""
     amount = money.display(row.amount, row.checkout.currency)
     summary = f"A mate is asked for {amount} of order {row.checkout.merchant_order_id}."
     if row.paid_at:
@@ -74,7 +74,7 @@ def head_of_share(row: PaymentRequest, request: HttpRequest) -> Head:
 
 
 def head_of_booking(row: Booking, request: HttpRequest) -> Head:
-    """Return which booking was made without a movement at the provider, and whether it can be taken back."""
+    """Return the head of a booking: what it is about, and whether it can be taken back."""
     amount = money.display(abs(row.amount), row.payment.currency)
     reversal = Booking.objects.filter(reverses=row).first()
     is_over = row.reverses_id is not None or reversal is not None
@@ -87,7 +87,10 @@ def head_of_booking(row: Booking, request: HttpRequest) -> Head:
 
 
 def head_of_merchant(row: Any, request: HttpRequest) -> Head:
-    """Return whether a merchant can take payments, and how to change this. The admin's query has read the stops."""
+    """Return the head of a merchant: whether it can take payments, and how to change this.
+
+    The admin's query must have read the stops.
+    """
     badge = badges.of_merchant(row)
     if badge == badges.OPEN:
         return Head(f"{row} takes payments.", badge=badge)
@@ -99,7 +102,7 @@ def head_of_merchant(row: Any, request: HttpRequest) -> Head:
 
 
 def head_of_switch(row: Switch, request: HttpRequest) -> Head:
-    """Return to whom a stop applies, and why."""
+    """Return the head of a stop: to whom it applies, and why."""
     whom = str(row.merchant) if row.merchant else "all merchants"
     if not row.is_stopped:
         return Head(f"This stop of {whom} has ended.", badge=badges.STOP_ENDED)
@@ -109,7 +112,7 @@ def head_of_switch(row: Switch, request: HttpRequest) -> Head:
 
 
 def head_of_user(row: User, request: HttpRequest) -> Head:
-    """Return where a person logs in, and whether the person can do so."""
+    """Return the head of a person: where the person logs in, and whether the person can do so."""
     where = "these pages, as an operator" if row.is_staff else "the merchant’s portal"
     if row.is_active:
         return Head(f"This person logs in to {where}.", badge=badges.ACTIVE)
@@ -123,7 +126,7 @@ def head_of_user(row: User, request: HttpRequest) -> Head:
 
 
 def head_of_key(row: ApiClient, request: HttpRequest) -> Head:
-    """Return whose server uses a key, and whether the key still works."""
+    """Return the head of a key: whose server uses it, and whether it still works."""
     summary = f"{row.merchant}’s server uses this key for the API."
     if row.revoked_at:
         return Head(f"{summary} It was revoked {format_when(row.revoked_at)}.", badge=badges.REVOKED)
@@ -133,7 +136,10 @@ def head_of_key(row: ApiClient, request: HttpRequest) -> Head:
 
 
 def head_of_audit_entry(row: AuditEntry, request: HttpRequest) -> Head:
-    """Return who did what, for which merchant, when and from where. The heading names the action."""
+    """Return the head of an audit entry: who acted, for which merchant, when and from where.
+
+    The heading names the action.
+    """
     who = f"The key “{row.client}”" if row.client else str(row.user or "A deleted account")
     role = ", as an operator," if row.is_operators else ""
     whose = f" for {row.merchant}" if row.merchant else ""

@@ -60,7 +60,7 @@ SANDBOX = " In the sandbox, the merchant decides it with the call decide-dispute
 
 
 def head_of_payment(row: Payment, request: HttpRequest) -> Head:
-    """Return what a card pays for, where its money is, and what waits for an operator."""
+    """Return the head of a payment: what the card pays for, where the money is, and what waits for an operator."""
     summary, badge = _payment_summary(row), badges.PAYMENT[row.status]
     order = link_to_order(request, row.checkout_uuid)
     dispute = row.disputes.filter(status=Dispute.Status.OPEN).first()
@@ -87,7 +87,7 @@ def _payment_summary(row: Payment) -> str:
 
 
 def head_of_refund(row: Refund, request: HttpRequest) -> Head:
-    """Return what a refund pays back, its state with the bank's reason, and who has to act."""
+    """Return the head of a refund: what it pays back, its state with the bank's reason, and who has to act."""
     parts = list(
         outstanding_refund.with_refund_facts(Operation.objects.filter(refund_uuid=row.pk)).order_by("pk")
     )
@@ -135,7 +135,7 @@ def refund_step(row: Refund, request: HttpRequest) -> tuple[str, list[Link]]:
 
 
 def head_of_dispute(row: Dispute, request: HttpRequest) -> Head:
-    """Return who disputes what and why, the decision, and who has to act by when."""
+    """Return the head of a dispute: who disputes what and why, the decision, and who has to act by when."""
     amount, payer = money.display(row.amount, row.payment.currency), disputes.payer_of(row.payment)
     what = f"The {payer} disputes {amount} of {order_words(row.checkout_uuid)}, paid with {card_of(row.payment)}."
     state = DISPUTE_STATES[row.status].format(at=format_when(row.closed_at))

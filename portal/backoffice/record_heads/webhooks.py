@@ -47,7 +47,7 @@ def heading_of_attempt(row: Attempt) -> str:
 
 
 def head_of_event(row: Event, request: HttpRequest) -> Head:
-    """Return what an event announces, whether it was delivered, and which delivery waits for a person."""
+    """Return the head of an event: what it announces, whether it was delivered, and whether a delivery is parked."""
     about = f" about {order_words(row.checkout_uuid)}" if row.checkout_uuid else ""
     summary = f"This event is a message to {row.merchant}{about}. It happened {format_when(row.created_at)}."
     order, deliveries = link_to_order(request, row.checkout_uuid), list(row.deliveries.order_by("-pk")[:2])
@@ -67,7 +67,7 @@ def head_of_event(row: Event, request: HttpRequest) -> Head:
 
 
 def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
-    """Return what a delivery sends where, the endpoint's last answer, and the next step."""
+    """Return the head of a delivery: what it sends where, the endpoint's last answer, and the next step."""
     summary = (
         f"This sends {row.event_type} of {order_words(row.event.checkout_uuid)} to {row.subscription.url}."
     )
@@ -88,7 +88,7 @@ def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
 
 
 def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
-    """Return the endpoint's answer to one POST, and the next step for the POST's delivery."""
+    """Return the head of an attempt: the endpoint's answer, and the next step for the delivery."""
     delivery = row.delivery
     about = order_words(delivery.event.checkout_uuid)
     summary = (
@@ -102,7 +102,7 @@ def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
 
 
 def head_of_subscription(row: Subscription, request: HttpRequest) -> Head:
-    """Return where a merchant's events are sent, and whether the endpoint answers."""
+    """Return the head of a subscription: where events are sent, and whether the endpoint answers."""
     summary = f"{row.merchant} gets {_types(row)} at {row.url}."
     if row.ended_at:
         return Head(f"{summary} It ended {format_when(row.ended_at)}.", badge=CLOSED._replace(words="Ended"))
@@ -115,7 +115,7 @@ def head_of_subscription(row: Subscription, request: HttpRequest) -> Head:
 
 
 def head_of_endpoint(row: Endpoint, request: HttpRequest) -> Head:
-    """Return whether an endpoint answers, and the last error."""
+    """Return the head of an endpoint: whether it answers, and the last error."""
     summary = f"{row.subscription.merchant} gets webhooks at {row.subscription.url}."
     links = link_to(request, "Open the subscription", "webhooks.subscription", row.subscription_id)
     if row.failing_since:
