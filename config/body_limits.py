@@ -1,4 +1,4 @@
-"""The middleware that refuses too large bodies and file uploads before any code parses them."""
+"""The middleware that refuses oversized bodies and file uploads before any code parses them."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

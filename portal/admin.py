@@ -127,7 +127,7 @@ class UserAdmin(PermissionsAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if _may_do_everything(request):
             return self.readonly_fields
-        # With a person's e-mail, an operator could take over the account.
+        # By changing a person's e-mail, an operator could take over the account.
         protected_fields = RIGHTS if obj is None else (*RIGHTS, "email")
         return (*self.readonly_fields, *protected_fields, "own_rights")
 

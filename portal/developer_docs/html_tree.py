@@ -57,7 +57,7 @@ class _TreeBuilder(HTMLParser):
 
 
 def parse_html(html: str) -> Element:
-    """Return the root element of one of our own pages. In our pages, every element has an end tag."""
+    """Return the root element of a page from our templates, in which every element has an end tag."""
     builder = _TreeBuilder()
     builder.feed(html)
     builder.close()

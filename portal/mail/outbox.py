@@ -57,7 +57,7 @@ SUBJECTS = {
     "dispute_opened": "{merchant}: a {payer} disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
-# The kinds of mail that a merchant gets at most once a day. The mail says how many of these rows there are.
+# The kinds of mail that a merchant gets at most once a day, each with the rows that the mail counts.
 DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {
     "deliveries_parked": merchant_tasks.parked_deliveries,
     "holds_lost": merchant_tasks.lost_holds,

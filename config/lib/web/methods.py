@@ -4,5 +4,5 @@ from typing import Any
 
 
 def effective_method(request: Any) -> str:
-    """Return the request's method, but GET for HEAD, because a HEAD request wants the headers of a GET."""
+    """Return the request's method, with GET in place of HEAD, because HEAD asks for the headers of a GET."""
     return "GET" if request.method == "HEAD" else str(request.method)
