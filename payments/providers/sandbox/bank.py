@@ -170,21 +170,16 @@ def refund(
         if repeated:
             return repeated
         promised = sum(line.amount for line in lines if line.verdict == Verdict.PENDING)
-        refundable, disputed = (
-            charge.amount - charge.refunded_amount - promised,
-            disputing.disputed_amount(charge),
-        )
-        if charge.state != Charge.State.CAPTURED or amount > refundable - disputed:
-            reason = "charge_disputed" if disputed else "nothing_to_refund"
-            return journal.write_line(
-                charge, lines, "refund", key, Verdict.FAILED, reason=reason, amount=amount
-            )
-        facts: dict[str, Any] = {
-            "settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)
-        }
+        disputed = disputing.disputed_amount(charge)
+        refundable = charge.amount - charge.refunded_amount - promised - disputed
+        facts: dict[str, Any] = {"amount": amount}
+        if charge.state != Charge.State.CAPTURED or amount > refundable:
+            facts["reason"] = "charge_disputed" if disputed else "nothing_to_refund"
+            return journal.write_line(charge, lines, "refund", key, Verdict.FAILED, **facts)
         facts |= {"refund": refund, "share": share}
+        facts["settles_at"] = clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)
         facts["fails_with"] = settling.CARD_CLOSED if charge.card.refund_fails else ""
-        return journal.write_line(charge, lines, "refund", key, Verdict.PENDING, amount=amount, **facts)
+        return journal.write_line(charge, lines, "refund", key, Verdict.PENDING, **facts)
 
 
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
