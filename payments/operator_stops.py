@@ -22,7 +22,7 @@ class MerchantSuspended(Exception):
 
 
 class AllStopped(Exception):
-    """An operator has stopped all merchants, so that they cannot create checkouts, be paid or capture."""
+    """An operator has stopped all merchants. They cannot create checkouts, take payments or capture them."""
 
 
 def check(merchant: Merchant) -> None:

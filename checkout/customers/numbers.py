@@ -30,7 +30,7 @@ def _is_mobile(number: phonenumbers.PhoneNumber) -> bool:
 
 
 def _is_fictional(number: phonenumbers.PhoneNumber) -> bool:
-    """Return whether the number is outside all ranges in use, and as long as a mobile number of its country."""
+    """Return whether the number has the length of a mobile number in its country, but is outside every range in use."""
     if phonenumbers.number_type(number) != phonenumbers.PhoneNumberType.UNKNOWN:
         return False
     region = phonenumbers.region_code_for_country_code(number.country_code or 0)

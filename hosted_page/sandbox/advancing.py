@@ -66,7 +66,7 @@ RELATED_TIMES: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-    # The open operations are finished first. They write times, and these times must move too.
+    # Finish the open operations first, because the times that they record must be moved too.
     operation_recovery.finish_due_operations(checkout_uuid)
     _move_all_times(merchant, checkout_uuid, seconds)
     receive_from_bank(checkout_uuid)

@@ -71,7 +71,7 @@ INVITE = confirmation.Question(
 SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "stopped": Q(is_suspended=True)})
 
 
-# Help texts for the form. Each replaces the help text of a column, which is not plain enough.
+# Help texts for the form. They replace the columns' own help texts, which are too technical here.
 HELP_TEXTS = {
     "country": "Two letters, such as GB. The country of phone numbers without a country code.",
     "brand_colour": "# and six hexadecimal digits, such as #A61C59.",

@@ -58,9 +58,9 @@ class Entry:
     """An entry in the timeline.
 
     `kind` is state, call, attempt, bank, split or upcoming. `facts` are for the JSON file. `actor` is the
-    person or key that acted, or "" if the entry does not name one, and `by` is the actor's name in words.
-    `cause` is the request that changed a state. `part_of` is the `key` of a different entry that reports the
-    same fact. If that entry is on the page, the text `as_part` is added to it, and this entry is left out.
+    person or API key that acted, or "" if the entry does not name one, and `by` is a readable name for it.
+    `cause` is the request that changed a state. If another entry reports the same fact, `part_of` is that
+    entry's `key`. When the other entry is on the page, it shows the text `as_part`, and this entry is left out.
     """
 
     at: datetime

@@ -74,10 +74,10 @@ def make_ahead(*tables: Partitioned) -> int:
 
 
 def make(table: Partitioned, since: date, until: date) -> int:
-    """Make the missing partitions for these days; return how many were made.
+    """Create the missing partitions for the days from `since` to `until`; return how many were created.
 
-    If one fails, the others are still made. If the default partition already has rows for some days, no
-    partition is made for these days, because the rows would have to be moved under a lock.
+    If one fails, the others are still created. A day that already has rows in the default partition is
+    skipped, because these rows would have to be moved under a lock.
     """
     starts = table.steps(since, until)
     existing = _existing_tables(map(table.named, starts))

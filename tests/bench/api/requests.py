@@ -102,8 +102,8 @@ class Merchant:
 def run(folder: Path, scale: float) -> None:
     """Print the costs of requests relative to the bare view: median ratios, and ratios of the minimum costs.
 
-    If other programs use the same cores, they slow the bare view more than the requests, so the median ratios
-    are too low. The printed load shows whether this is the case.
+    If other programs use the same cores, the bare view is slowed more than the requests are, and the median
+    ratios come out too low. The printed load shows whether this has happened.
     """
     app.log_to(folder / "requests.log")
     app.use("requests")

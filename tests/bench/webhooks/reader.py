@@ -39,7 +39,7 @@ class Reader:
         self._count = 0
 
     def fill(self, merchant: str, count: int) -> None:
-        """Write `count` attempts in the last 29 days. Each attempt has its own event."""
+        """Write `count` attempts, dated within the last 29 days. Each attempt has its own event."""
         from payments.models import Merchant
         from tests.conftest import Api
 

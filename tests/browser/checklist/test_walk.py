@@ -14,7 +14,7 @@ from tests.journeys.service import Service
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 CASES = ("twice", "retry", "slow", "lapse", "refused", "lost", "unresolved", "pledged")
-WITHIN = 180_000  # a hold lasts two minutes
+WITHIN = 180_000  # milliseconds; longer than a hold, which lasts two minutes
 
 
 class Shop:

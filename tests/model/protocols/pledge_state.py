@@ -66,7 +66,7 @@ Moves = Iterator[Move[State]]
 
 
 def move_share(state: State, to: ShareStatus) -> State:
-    """Move the share if the table of states allows it. Otherwise, record a fault in the state."""
+    """Move the share if the table of moves allows it. Otherwise, add a fault to the model's state."""
     moved: State = follow_table(state, "share", to, states.check_share_move)
     return moved
 

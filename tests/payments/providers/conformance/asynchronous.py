@@ -4,7 +4,7 @@ Some payment processors answer only that they have received a call, and send its
 The adapter finds a call by the reference in this answer. If the answer was lost, the adapter searches the
 payment's list of calls for the operation's id, which it sent with the call.
 
-The list is always one reading old. The provider also reports the number of the payment's calls. If the list
+A reading of the list shows the calls that existed at the previous reading. The provider also reports the number of the payment's calls. If the list
 is shorter than this number, a missing call might still exist, so `is_vouched` is false.
 """
 
@@ -90,7 +90,7 @@ class Charge:
         return next(done, None)
 
     def list_acts(self) -> list[Act]:
-        """Return the acts that existed when the list was read last, because the list is always one reading old."""
+        """Return the acts that existed at the previous reading of the list."""
         shown, self.listed = self.acts[: self.listed], len(self.acts)
         return shown
 
