@@ -4,8 +4,9 @@ Some payment processors answer only that they have received a call, and send its
 The adapter finds a call by the reference in this answer. If the answer was lost, the adapter searches the
 payment's list of calls for the operation's id, which it sent with the call.
 
-A reading of the list shows the calls that existed at the previous reading. The provider also reports the number of the payment's calls. If the list
-is shorter than this number, a missing call might still exist, so `is_vouched` is false.
+A reading of the list shows the calls that existed at the previous reading. The provider also reports the number
+of the payment's calls. If the list is shorter than this number, a missing call might still exist, so
+`is_vouched` is false.
 """
 
 import hmac
