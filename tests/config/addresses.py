@@ -17,7 +17,7 @@ from config.lib.web.bodies import CountedBodies
 TOKEN = "a" * 32  # CSRF token, sent as cookie and as header, so that a POST passes the CSRF check
 LOGINS = ("/accounts/login/", "/admin/login/")
 NOT_ALLOWED = 405
-# Values for the variable parts of a path, keyed by converter. They lead to no existing row.
+# Values for the variable parts of a path, keyed by converter. No row has these values.
 ANY = {"uuid": "00000000-0000-0000-0000-000000000000", "str": "x", "path": "x", "int": "1", "slug": "x"}
 ANY["api_uuid"] = ANY["uuid"]
 ANY["download_name"] = "listen.py"
@@ -40,9 +40,9 @@ def routes() -> list[str]:
 
 
 def path(route: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a path for a route. `known` maps prefixes of routes to paths of existing objects."""
+    """Return a path for a route. `known` maps route prefixes to the paths of existing objects."""
     begun = next((known[part] + route.removeprefix(part) for part in known if route.startswith(part)), route)
-    # Replace each group of alternatives by its first alternative.
+    # Keep only the first of several alternatives in a group.
     plain = re.sub(r"\(\?(?:P<\w+>|:)(\w+)\|[^)]*\)", r"\1", begun)
     plain = re.sub(r"\(\?P<\w+>[^)]*\)", "1", plain)
     found = "/" + re.sub(r"<(\w+):\w+>", lambda part: ANY[part[1]], plain.removesuffix("$"))
@@ -62,9 +62,9 @@ def _application() -> CountedBodies:
 
 
 def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[], Any]:
-    """Return a function that sends the request and returns the response. It can be called only once.
+    """Return a function that sends the request and returns the response. Call it at most once.
 
-    The UTF-8 bytes of each header value are decoded as Latin-1, as a WSGI server decodes them.
+    The UTF-8 bytes of each header value are decoded as Latin-1, because a WSGI server does the same.
     """
     sent = {"Cookie": f"csrftoken={TOKEN}", "X-CSRFToken": TOKEN} | headers
     environ = RequestFactory().generic(method, path, body).environ
@@ -79,6 +79,9 @@ def answer(path: str) -> Any:
 
 
 def needs_a_login(path: str) -> bool:
-    """Return whether the address needs a login: without one, it redirects to the login page or returns 401."""
+    """Return whether the address needs a login.
+
+    Without a login, such an address redirects to the login page or returns 401.
+    """
     answered = answer(path)
     return answered.status_code == 401 or answered.headers.get("Location", "").partition("?")[0] in LOGINS

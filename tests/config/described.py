@@ -61,7 +61,7 @@ def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
 
 
 def of_production(statement: str) -> str:
-    """Run a statement under production's settings, and return what it prints."""
+    """Run a statement under production's settings, and return its output."""
     environment = os.environ | starting.PRODUCTION | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     modules = "from config.openapi import schema; from portal.developer_docs import page"
     code = f"import django, json; django.setup(); {modules}; {statement}"

@@ -25,7 +25,10 @@ CLEARED = dict.fromkeys(("BASE_URL", "PROVIDER", "SMS_SENDER", "CHECKOUT_PAGE_UR
 
 
 def read(variables: dict[str, str]) -> dict[str, Any]:
-    """Load the settings with these environment variables, and return them. Raises ImproperlyConfigured."""
+    """Load the settings with these environment variables, and return them.
+
+    Raise ImproperlyConfigured if they are wrong.
+    """
     with mock.patch.dict(os.environ, CLEARED | variables):
         return runpy.run_path(str(SETTINGS))
 

@@ -1,4 +1,4 @@
-"""One run through the whole API. Its requests and responses are the examples of the API's document."""
+"""One run through the whole API. Its requests and responses are the examples in the API's document."""
 
 import json
 import re
@@ -71,8 +71,8 @@ OPT_IN = {
         "text_version": 1,
     },
 }
-# Values that differ in every run. They are replaced before two runs are compared. The values that SECRETS
-# matches are replaced even before they are stored.
+# Values that differ in every run. They are replaced before two runs are compared. The values that SECRETS matches are
+# replaced even before they are stored.
 VOLATILE = (
     (r"/pay/offers/[\w:-]+", "/pay/offers/TOKEN"),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
@@ -92,7 +92,7 @@ SECRETS = (
 def as_text(examples: dict[str, Any]) -> str:
     """Return the examples in the form in which the file stores them.
 
-    Placeholders replace the service's address, secrets and the address of the receiver.
+    Placeholders replace the service's address, secrets and the receiver's address.
     """
     text = json.dumps(examples, indent=2, ensure_ascii=False)
     for pattern, stand_in in SECRETS:
@@ -115,7 +115,7 @@ class Story:
         self.kept: dict[str, dict[str, Any]] = {"requests": {}, "answers": {}, "errors": {}, "events": {}}
 
     def call(self, name: str, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Send a call. Store an error under its code, or a success with its request under the name."""
+        """Send a call. Store an error under its code, or a successful response with its request under the name."""
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         prefix = "" if path.startswith("/") else "/api/merchant/v1/"
         names = {header.replace("_", "-"): value for header, value in headers.items()}
@@ -272,7 +272,7 @@ class Story:
         opted_in = OPT_IN | {"order": {**OPT_IN["order"], "checkout_uuid": paid}}  # type: ignore[dict-item]
         outbox.emit(self.api.merchant, EventType.OPTED_IN, opted_in, at=timezone.now())
         outbox.emit(self.api.merchant, EventType.TEST, {}, at=timezone.now())
-        # The feed leaves out events of the last second, because open transactions might still add others.
+        # The feed leaves out events of the last second, because open transactions might still add events to it.
         written_before = F("written_at") - timedelta(seconds=5)
         Event.objects.update(written_at=written_before)
         self.call("list_events", "GET", "events?limit=1")

@@ -28,7 +28,7 @@ from tests.factories import CustomerFactory
 from tests.portal.oauth.test_token import credentials
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("limit.address")]
-# In these tests, each limit allows this many tries.
+# In these tests, each limit allows this many attempts.
 MAXIMUM = 2
 OF_LOGINS = [
     (kind, number)
@@ -53,9 +53,9 @@ def passes(act: Callable[[], object], refusal: type[Exception]) -> bool:
 
 
 class Tries:
-    """A method for each limit per address. It returns a function that makes one try from an address.
+    """One method for each limit per address.
 
-    The function returns whether the limit allowed the try.
+    Each method returns a function that makes one attempt from an address, and returns whether the limit allowed it.
     """
 
     def __init__(self, acme: Merchant, patch: pytest.MonkeyPatch, settings: Settings) -> None:
@@ -141,7 +141,7 @@ def attempt(
 
 
 def address(network: int, *, site: int = 1, host: int = 1) -> str:
-    """Return an IPv6 address: `site` is the number of its /48, `network` that of the /64 in it."""
+    """Return an IPv6 address. `site` is the number of its /48, and `network` is the number of the /64 within it."""
     return f"2001:db8:{site:x}:{network:x}::{host:x}"
 
 

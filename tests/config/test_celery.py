@@ -27,7 +27,7 @@ def test_expired_webhook_data_is_deleted_every_hour() -> None:
     assert {"webhooks.tasks.delete_personal", "webhooks.tasks.delete_old_events"} <= hourly
 
 
-@pytest.mark.django_db  # newer Django checks the models with the database
+@pytest.mark.django_db  # newer Django versions use the database when they check the models
 def test_beat_starts_exactly_our_tasks() -> None:
     app.loader.import_default_modules()
     planned = {entry["task"] for entry in app.conf.beat_schedule.values()}
@@ -58,7 +58,10 @@ def test_a_received_message_is_not_returned_over_a_lost_connection(
 def test_beat_ends_even_if_the_exit_of_its_signal_handler_was_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beat ends even if the exception of its signal handler is lost. It once ran on without sending tasks."""
+    """Beat ends even if the exception that its signal handler raises is lost.
+
+    Beat once ran on without sending tasks.
+    """
     turns = iter(["its next"])
 
     def signalled(*_: object, **__: object) -> None:
@@ -96,7 +99,7 @@ class TestTheTickers:
 
     @pytest.fixture
     def ticking(self, silence: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        """Run the tickers of the pump that finishes operations, with shorter intervals than usual."""
+        """Run the tickers of the pump that finishes operations, at shorter intervals than usual."""
         app.loader.import_default_modules()
         monkeypatch.setattr(delivery_sender, "wake", lambda: None)
         for name, value in {

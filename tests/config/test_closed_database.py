@@ -1,4 +1,4 @@
-"""The effects of a restored database on merchants, payers and workers until it is repaired."""
+"""What merchants, payers and workers experience with a restored database until it is repaired."""
 
 import pytest
 from django.conf import settings
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.closed")]
 
 
 def close() -> None:
-    """Set the database's mark to another server, as in a restored database."""
+    """Set the database's mark to a different server, as in a restored database."""
     DatabaseMark.objects.update(server="another")
     restore_guard._is_open.invalidate()
 
@@ -49,7 +49,7 @@ class TestTheDatabaseMark:
         assert restore_guard.is_closed()
 
     def test_recreated_tables_close_it(self) -> None:
-        """A database whose tables were created again is closed. A restore of a dump creates them again."""
+        """A database is closed after its tables are created again, as happens when a dump is restored."""
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE payments_databasemark RENAME TO before")
             cursor.execute("CREATE TABLE payments_databasemark AS SELECT * FROM before")

@@ -1,4 +1,4 @@
-"""The error table lists every code with its status. Error responses contain no text of a framework."""
+"""The error table lists every code with its status. Error responses contain no text from a framework."""
 
 import functools
 import json
@@ -201,7 +201,7 @@ class TestWords:
 
     @pytest.mark.rule("api.own_words")
     def test_of_every_refusal_are_our_own_texts(self, api: Api, held: Checkout) -> None:
-        """Each call is sent with wrong methods, content types, bodies, queries and headers."""
+        """The test sends each call with wrong methods, content types, bodies, queries and headers."""
         seen: set[str] = set()
         for answer in _attacks(api, held):
             assert answer.status_code != 500, answer.request
@@ -291,7 +291,7 @@ def _wrong_bodies(
 
 
 def _wrongly_filled(document: dict[str, Any], part: dict[str, Any], example: Any) -> Iterator[dict[str, Any]]:
-    """Yield copies of the example. In each copy, one field is missing or wrong. It can be a nested field."""
+    """Yield copies of the example. In each copy, one field is missing or wrong. The field can be nested."""
     name = part.get("$ref", "").rpartition("/")[2]
     known = document["components"]["schemas"].get(name, part).get("properties", {})
     for field, kind in known.items():

@@ -1,4 +1,4 @@
-"""The headers of responses: no caching, no access to devices, and no secret address as referrer.
+"""Response headers forbid caching, access to devices, and a secret address as the referrer.
 
 Forms on pages that send no referrer still work.
 """
@@ -14,7 +14,7 @@ from payments import provider
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
-# The tokens here have no digit, like one in forty real tokens. They can be recognized only by their path.
+# These tokens contain no digit, as do one in forty real tokens. Only their path shows that they are tokens.
 SECRETS = (
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw",
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw/qr.svg",
@@ -97,7 +97,7 @@ class TestReferrer:
 
 
 class TestFormWithNullOrigin:
-    """Forms on pages with the policy `no-referrer`. Browsers send them with the origin `null`."""
+    """Forms on pages with the policy `no-referrer`. Browsers send these forms with the origin `null`."""
 
     def test_is_accepted_with_its_token(self, at: Callable[[str], Checkout]) -> None:
         share = at("shared").payment_requests.get(status="open")

@@ -21,9 +21,9 @@ FRESH = "a-key-that-nobody-had-before-0123456789-0123456789-01"
 
 
 def kept_sessions() -> str:
-    """Return the stored sessions, once as they are and once with the signature removed and unpacked.
+    """Return the stored sessions as they are, and also without their signature and unpacked.
 
-    A thief of the database can do the same.
+    A thief who has the database can do the same.
     """
     with connection.cursor() as cursor_:
         cursor_.execute("SELECT session_data FROM django_session")
@@ -34,7 +34,7 @@ def kept_sessions() -> str:
 
 
 class Plain(signing.JSONSerializer):
-    """A serializer that does not decrypt a session, but returns its stored bytes as text."""
+    """A serializer that returns a session's stored bytes as text, without decrypting them."""
 
     def loads(self, data: bytes) -> str:
         return data.decode("latin-1")

@@ -281,7 +281,7 @@ class TestBearer:
     @pytest.mark.rule("token.scope_needed", "api.head")
     @pytest.mark.parametrize("path", [path for method, path, _ in ENDPOINTS if method == "GET"])
     def test_needs_the_scope_for_a_head_too(self, api: Api, path: str) -> None:
-        """A HEAD request needs the same scope as GET, because it shows how long the response is."""
+        """A HEAD request needs the same scope as GET, because it shows the length of the response."""
         whole, head = api.get(path), api.client.head(f"{BASE}{path}", headers=api.headers({}))
         assert (head.status_code, head.content) == (whole.status_code, b"")
         headers = {"authorization": f"Bearer {api.get_token(scope='refunds:write')}"}

@@ -124,7 +124,7 @@ class TestLookupKeys:
         assert self.read(LOOKUP_KEY="new", LOOKUP_KEY_FALLBACKS="old, older") == ("new", ["old", "older"])
 
     def test_default_to_the_secret_key(self) -> None:
-        """Without LOOKUP_KEY, SECRET_KEY is used. Rows under a former SECRET_KEY are still found."""
+        """Without LOOKUP_KEY, SECRET_KEY is used. Rows that were written with a former SECRET_KEY are still found."""
         replaced = {"SECRET_KEY": "new", "SECRET_KEY_FALLBACKS": "old"}
         assert self.read(LOOKUP_KEY="", **replaced) == ("new", ["old"])
         assert self.read(LOOKUP_KEY="", LOOKUP_KEY_FALLBACKS="older", **replaced) == ("new", ["older", "old"])

@@ -1,4 +1,4 @@
-"""Outside local, the service starts only on the intended database, or says in one sentence why not."""
+"""Outside local, the service starts only on the intended database. Otherwise it gives the reason in one sentence."""
 
 import runpy
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _hosted(settings: Settings) -> Iterator[None]:
-    """Set up a sandbox whose database passes all checks. It has the role's limits and a valid canary row."""
+    """Set up a sandbox whose database passes all checks: it has the role's limits and a valid canary row."""
     settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
     Canary.objects.all().delete()
     Canary.objects.create(
@@ -200,7 +200,7 @@ def test_the_web_process_runs_the_checks_before_it_serves() -> None:
 
 
 def test_the_web_process_imports_its_views_before_it_serves() -> None:
-    """A process imports its views before it serves. Otherwise its first payer would wait a quarter second."""
+    """Otherwise, the first payer of a process would wait a quarter of a second while it imports the views."""
     clear_url_caches()
     runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
     assert "url_patterns" in vars(get_resolver())

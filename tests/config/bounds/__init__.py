@@ -1,1 +1,1 @@
-"""Limits on the size and CPU time of every input from outside."""
+"""Tests that all input from outside is limited in size and in the CPU time that it takes."""

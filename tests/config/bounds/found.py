@@ -1,4 +1,4 @@
-"""Finds the regular expressions, forms, fields and routes of the product that read untrusted input."""
+"""Finds the product's regular expressions, forms, fields and routes that read untrusted input."""
 
 import contextlib
 import functools
@@ -20,8 +20,8 @@ from portal.accounts import login_forms, passkey_forms
 from tests.config import addresses
 
 PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# Modules that read no untrusted input: they read our own files, the arguments of a command, or environment
-# variables. The webhook receivers are examples that run at merchants, not in this service.
+# Modules that read only trusted input: our own files, command arguments, or environment variables. The webhook
+# receivers are examples: they run on the merchants' servers, not in this service.
 OURS = (
     *(
         "/config/local/",
@@ -33,7 +33,7 @@ OURS = (
     *("/management/", "/migrations/", "/webhooks/receivers/"),
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
-# Modules whose forms look up a user or edit a row. For these forms, only the fields are tested.
+# Forms in these modules look up a user or edit a row, so the tests check only their fields, not the whole form.
 WITH_A_ROW = (login_forms.__name__, passkey_forms.__name__, merchants_admin.__name__)
 
 PARSES = re.compile(
@@ -47,7 +47,7 @@ Act = Callable[[str], object]
 
 @functools.cache
 def sources() -> dict[str, str]:
-    """Map the file name of each product module to its source. Leave out the paths that OURS lists."""
+    """Map the file name of each product module to its source, without the paths that OURS lists."""
     root = Path(settings.BASE_DIR)
     every = (path for folder in PRODUCT for path in (root / folder).rglob("*.py"))
     named = {str(path.relative_to(root)): path for path in every}
@@ -64,14 +64,14 @@ def parsing() -> set[str]:
 def unnamed() -> list[str]:
     """Return the modules with a regular expression that `expressions` misses.
 
-    `expressions` finds only those that a module compiles and assigns to a name at the top level.
+    `expressions` finds a regular expression only if a module compiles it and assigns it to a name at the top level.
     """
     every = re.compile(r"\bre\.\w+\(")
     return [name for name, text in sources().items() if len(every.findall(text)) != len(NAMED.findall(text))]
 
 
 def expressions() -> Iterator[tuple[str, Act]]:
-    """Yield each method that the code calls on a regular expression: a label, and a function of a text.
+    """Yield a label and a function of a text for each regular expression method that the code calls.
 
     The function applies the method to the text.
     """
@@ -96,7 +96,7 @@ def _method_of(expression: re.Pattern[str], method: str) -> Act:
 def routes() -> Iterator[tuple[str, Act]]:
     """Yield each route with a variable part, and a function that matches a text against the route.
 
-    The function puts the fixed beginning of the route before the text.
+    The function adds the fixed beginning of the route to the text before it matches.
     """
     written = {str(pattern.pattern): pattern for _, pattern in addresses.below(get_resolver().url_patterns)}
     for part, pattern in written.items():
@@ -109,7 +109,7 @@ def _matched(pattern: URLPattern, beginning: str, text: str) -> object:
 
 
 def form_classes() -> Iterator[tuple[str, Act]]:
-    """Yield a name and a validation function for every form that people fill in."""
+    """Yield the name and the validation function of every form that people fill in."""
     for form in _below(forms.Form):
         act = _fields if form.__module__ in WITH_A_ROW else _form
         yield f"{form.__module__} {form.__name__}", functools.partial(act, form)
@@ -126,14 +126,14 @@ def _fields(form: type[forms.Form], text: str) -> None:
 
 
 def fields() -> Iterator[tuple[str, Act]]:
-    """Yield a name and a validation function for every type of field in request bodies and queries."""
+    """Yield the name and the validation function of every field type in request bodies and queries."""
     kinds = {type(field).__name__: field for _, field in _input_fields()}
     for name, field in kinds.items():
         yield name, functools.partial(_run, field)
 
 
 def lists_without_an_end() -> list[str]:
-    """Return the names of list fields that do not check a maximum length before they check their items."""
+    """Return the names of list fields that do not limit the length of a list before they check its items."""
     return [
         name
         for name, field in _input_fields()
@@ -154,7 +154,7 @@ def _run(field: Any, text: str) -> None:
 
 
 def _below(base: type[Any]) -> Iterator[type[Any]]:
-    """Yield the subclasses of a class, direct and indirect, that the product's modules define."""
+    """Yield the direct and indirect subclasses of a class that the product's modules define."""
     for found in base.__subclasses__():
         if found.__module__.startswith(PRODUCT):
             yield found

@@ -1,6 +1,6 @@
-"""Measures the CPU time of a call on this thread, and its growth with the length of the input.
+"""Measures the CPU time of a call on this thread, and how it grows with the length of the input.
 
-Tests compare ratios within one run, and never absolute times.
+Tests compare times only with other times of the same run, because absolute times depend on the machine.
 """
 
 import contextlib
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.config.bounds.shapes import Shape
 
-# Minimum CPU seconds for the half-size texts. If they take less, a ratio that is too high does not count.
+# If the half-size texts take fewer CPU seconds than this, the ratio is too inexact to fail a test.
 MINIMUM = 0.003
 # Maximum number of repetitions. Measurements are repeated because other load on the machine slows calls down.
 ROUNDS = 30
-# Maximum factor by which the CPU time may grow if the text is twice as long.
+# The largest allowed factor by which the CPU time grows if the text is twice as long.
 MAX_GROWTH = 2.5
 
 
@@ -28,7 +28,7 @@ def cpu(act: Callable[[], object]) -> float:
 
 
 def lowest(measure: Callable[[], float], *, enough: float) -> float:
-    """Return the lowest of several measurements. Stop at the first one that is at most `enough`."""
+    """Return the lowest of several measurements. Stop after the first one that is at most `enough`."""
     minimum = measure()
     for _ in range(ROUNDS):
         if minimum <= enough:
@@ -40,14 +40,14 @@ def lowest(measure: Callable[[], float], *, enough: float) -> float:
 def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
     """Return the CPU time for a text of this size, divided by the CPU time for a text of half the size.
 
-    Each call gets a different text, so that it cannot use results of an earlier call. If the ratio is over
-    MAX_GROWTH, the measurement is repeated. If the half-size texts took less than MINIMUM, the next
-    measurement uses twice as many texts. Other load and memory allocations can only make a call slower, so
-    the lowest times are compared.
+    Each call gets a different text, so that it cannot use the results of an earlier call. If the ratio is over
+    MAX_GROWTH, the measurement is repeated. If the half-size texts took less than MINIMUM, the next measurement uses
+    twice as many texts. The function compares the lowest times, because other load and memory allocations can only make
+    a call slower.
     """
     pieces = shape.pieces(size) // 2
     counts = itertools.cycle(range(pieces, pieces // 2, -1))
-    # The first call does extra work, such as filling caches, which is not measured.
+    # Do not measure the first call, because it does extra work, such as filling caches.
     act(shape.times(next(counts)))
     half = whole = math.inf
     times = 1
@@ -56,7 +56,7 @@ def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
             some = list(itertools.islice(counts, times))
             half = min(half, _sum(act, [shape.times(count) for count in some]))
             whole = min(whole, _sum(act, [shape.times(2 * count) for count in some]))
-            # The clock of a virtual machine sometimes stops. `half` is then 0.
+            # The clock of a virtual machine sometimes stops, and then `half` is 0.
             if half > 0 and whole <= MAX_GROWTH * half:
                 break
             if half < MINIMUM:
@@ -72,7 +72,7 @@ def _sum(act: Callable[[str], object], texts: Sequence[str]) -> float:
 def _uncollected() -> Iterator[None]:
     """Disable the garbage collector until the block ends.
 
-    A collection can start during any call. Objects that other tests have left make it slower.
+    Otherwise a collection could start during any call, and objects that other tests left would make it slower.
     """
     gc.disable()
     try:
@@ -85,7 +85,7 @@ def _uncollected() -> Iterator[None]:
 def as_in_a_web_process() -> Iterator[None]:
     """Exempt all existing objects from garbage collection until the block ends, as config.wsgi does.
 
-    Otherwise each collection would visit everything that the tests have loaded.
+    Otherwise each collection would visit every object that the tests have loaded.
     """
     gc.collect()
     gc.freeze()

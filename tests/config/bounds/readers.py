@@ -1,4 +1,4 @@
-"""The parsers of the product that read untrusted input, each as a function of a text."""
+"""The product's parsers for untrusted input, each as a function of a text."""
 
 import base64
 import contextlib
@@ -55,13 +55,13 @@ from tests.webhooks.receivers.test_kept_connections import read
 from webhooks import connections, signing, targets, transport
 from webhooks.models import Delivery, Event
 
-# Maximum number of characters in a header, a request line, a URL, a form, a response and an API call's body.
+# The largest number of characters in a header, a request line, a URL, a form, a response and an API call's body.
 HEADER, LINE, ADDRESS, FORM, ANSWER, BODY = 7_900, 4_000, 2_048, 32 * 1024, 32 * 1024, 256 * 1024
 NOBODY, UTC = UUID(int=0), ZoneInfo("UTC")
 
 
 class Reader(NamedTuple):
-    """A parser, the maximum length of its text, and the texts for its test."""
+    """A parser, the maximum length of its text, and the texts with which it is tested."""
 
     act: Callable[[str], object]
     size: int = HEADER
@@ -69,7 +69,7 @@ class Reader(NamedTuple):
 
 
 def _suppress(refusal: type[Exception], parse: Callable[[str], object]) -> Callable[[str], None]:
-    """Return a function that runs the parser and ignores its error for an invalid text."""
+    """Return a function that runs the parser and ignores the error that it raises for an invalid text."""
 
     def read_or_refuse(text: str) -> None:
         with contextlib.suppress(refusal):
@@ -106,7 +106,7 @@ def _host(text: str) -> None:
 
 
 def _csrf(text: str) -> None:
-    """Run the CSRF check with the text as origin, as referrer, and as cookie and header."""
+    """Run the CSRF check with the text as the origin, as the referrer, and as both cookie and header."""
     for headers in (
         {"origin": text},
         {"referer": text},
@@ -271,7 +271,7 @@ READERS = {
     "a check's address": Reader(_suppress(Http404, check_page._step_of_address), LINE),
     "a line of the log": Reader(redaction.blank_secrets),
 }
-# Each module that parses untrusted input, and the name of the reader that tests it.
+# The name of the reader that tests each module that parses untrusted input.
 PARSED = {
     "config/lib/web/address.py": "X-Forwarded-For",
     "config/lib/cursor.py": "a cursor",
@@ -304,7 +304,7 @@ PARSED = {
     "webhooks/signing.py": "our envelope",
     "webhooks/targets.py": "a webhook's address",
 }
-# These modules parse only our own data: rows, our pages, and numbers and addresses that were checked.
+# These modules parse only trusted data: our rows, our pages, and numbers and addresses that were checked.
 WRITTEN_BY_US = {
     "checkout/api/detailed_reads.py",
     "config/lib/api/responses.py",

@@ -1,4 +1,4 @@
-"""Texts and bodies that are expensive for a careless parser."""
+"""Texts and bodies that are expensive for a badly written parser."""
 
 import functools
 from collections.abc import Callable
@@ -9,7 +9,7 @@ class Shape(Protocol):
     """A text that consists of any number of pieces."""
 
     def pieces(self, size: int) -> int:
-        """Return how many pieces make a text of about this many characters."""
+        """Return the number of pieces in a text of about this many characters."""
 
     def times(self, count: int) -> str:
         """Return the text with this many pieces."""
@@ -33,7 +33,7 @@ class Filled(NamedTuple):
 
 
 class Built(NamedTuple):
-    """A text that `build` makes from a number of pieces, each of about `length` characters."""
+    """A text that `build` makes from a number of pieces, each about `length` characters long."""
 
     length: int
     build: Callable[[int], str]
@@ -49,12 +49,12 @@ PIECES = (
     *("a", "A", "é", "1", "0", "1 ", "+1", "-", ".", "a.", "1.", "-a.", " ", "a ", "\t", "\n", "\r\n"),
     *("%", "%41", "%2F", "%00", "\\", '\\"', '"', "'", ";", "a=b; ", "a=&", "&", "=", ",", "1,", ":", "::"),
     *("/", "/a1", "a/", "[", "]", "{", "(", "?a=", "#", "@", "a@", "<", "\x00", "٣", "€", "İ"),
-    # Combining marks that Unicode normalization reorders.
+    # Unicode normalization reorders these combining marks.
     *("\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}", "%CC%96%CC%80"),
     *("bearer ", "whsec_", "token", "token=", "fr-fr-", "gzip,", "t=1,", "v1=", "pay/share/", "0x", "GMT "),
 )
-# Each piece, repeated, both without and with an end that does not match. The end makes a regular
-# expression backtrack after the repeated pieces.
+# Each piece is repeated, once with and once without an end that does not match. Such an end makes a regular expression
+# backtrack over the repeated pieces.
 TEXTS = tuple(Filled(piece, after=end) for piece in PIECES for end in ("", "!"))
 ADDRESSES = tuple(
     Filled(piece, before, "!") for piece in PIECES for before in ("https://", "https://a.example/")
@@ -89,8 +89,8 @@ ANSWERS = (
     Filled("a", f"{OK}Content-Length: 9999999\r\n\r\n"),
 )
 
-# The form fields of the hosted page, the login, the sandbox bank and the token endpoint. CHOSEN has the
-# values that make a page read all of its fields.
+# The form fields of the hosted page, the login, the sandbox bank and the token endpoint. With the values in CHOSEN, a
+# page reads all of its fields.
 FIELDS = (
     *(
         "phone",
@@ -111,7 +111,7 @@ CHOSEN = "opt_in=yes&split=own&grant_type=client_credentials"
 
 
 def typed(filled: Filled, size: int) -> str:
-    """Return a form of this size with the same text in each field."""
+    """Return a form of this size in which every field has the same text."""
     value = filled.of(size // len(FIELDS) // len(filled.piece.encode()) * len(filled.piece) - 20)
     return "&".join([CHOSEN, *(f"{name}={value}" for name in FIELDS)])
 
@@ -140,7 +140,7 @@ IN_FIELDS = (
     *(Filled(piece) for piece in ("1", "é", "+", "a.", "\n", "\x00")),
     Filled("\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}", "https://"),
 )
-# Content types, each with a function that returns a body of a given size.
+# Content types, each with a function that returns a body of the given size.
 BODIES: tuple[tuple[str, Callable[[int], str]], ...] = (
     *((JSON, filled.of) for filled in DOCUMENTS),
     *((FORM, filled.of) for filled in FORMS),

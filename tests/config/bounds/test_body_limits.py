@@ -1,4 +1,4 @@
-"""On every path, a body whose Content-Length is too large is refused before any code reads the body."""
+"""On every path, the service refuses a body whose Content-Length is too large before any code reads the body."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LARGE = str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
 
 
 class Unread:
-    """A body that fails the test if it is read."""
+    """A body that makes the test fail when it is read."""
 
     def read(self, *_: int) -> bytes:
         raise AssertionError("Somebody reads it.")
@@ -118,7 +118,7 @@ def test_a_payers_body_is_refused_on_a_page_in_their_language(
 
 @pytest.mark.django_db
 def test_a_form_is_read_as_utf_8_whatever_charset_it_names() -> None:
-    """A caller cannot choose the decoder of a body, because some decoders fail and some are slow."""
+    """A caller cannot choose the decoder of a body, because some decoders raise errors and some are slow."""
     form = "".join(
         f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
         for name, value in {"language": "fr", "next": "/pay/é"}.items()

@@ -1,7 +1,7 @@
 """A request without a login costs little more CPU time than a plain refusal.
 
-A plain refusal is the response to a path that does not exist. Input of double length takes about double the
-CPU time.
+A plain refusal is the response to a path that does not exist. If the input is twice as long, the CPU time about
+doubles.
 """
 
 import functools
@@ -33,30 +33,28 @@ from tests.config.bounds.readers import ADDRESS, HEADER, LINE, PARSED, READERS, 
 from tests.hosted_page.logo import files
 from tests.portal import people
 
-# Maximum CPU time of a request, as a multiple of the CPU time of a plain refusal.
+# The largest allowed CPU time of a request, as a multiple of the CPU time of a plain refusal.
 MAXIMUM = 50
-# Under these prefixes, a request without a login is redirected to the login page or answered with 401. All
-# other paths are open.
+# Under these prefixes, a request without a login is redirected to the login page or gets 401. All other paths are open.
 NEED_A_LOGIN = (
     *("/api/merchant/v1/", "/api/sandbox/v1/", "/portal", "/admin/", "/accounts/2fa/", "/accounts/logout/"),
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open routes that return 404 in this test. The returns from a card page and the page of the daily check need
-# a signature. The mail was not sent. The other routes are for unknown addresses of the API.
+# Open routes that return 404 in this test: the returns from a card page and the daily check's page need a signature,
+# the mail was not sent, and the other routes answer unknown API addresses.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "pay/check"),
     *(*MEANT_FOR_API, f"(?:{'|'.join(MEANT_FOR_API)})/"),
 ]
-# Paths that are served without the URL resolver, or that the resolver does not know.
+# Paths that are served without the URL resolver, or that the resolver does not find.
 ELSEWHERE = ("/livez", "/readyz", "/static/css/tokens.css", "/nothing")
 READ = (
     *("Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Bank-Signature", "HX-Current-URL"),
     *("Idempotency-Key", "If-Modified-Since", "If-None-Match", "Origin", "Range", "Referer", "User-Agent"),
     *("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id", "Cookie", "Content-Type"),
 )
-# This expression reads only text that orjson has accepted as JSON. test_strict_json tests
-# the expression together with orjson.
+# This expression reads a text only after orjson has accepted it as JSON. test_strict_json tests both together.
 BEHIND_ANOTHER = "config/lib/strict_json.py _TOKEN.finditer"
 
 
@@ -70,7 +68,7 @@ class Stranger:
     """A client without a login. Its changes are rolled back, so that each request finds the same database."""
 
     def __init__(self) -> None:
-        # The first request does extra work, which is not measured.
+        # Do not measure the first request, because it does extra work.
         addresses.asking("POST", "/api/nothing")()
         self._found = transaction.savepoint()
         self._plain = self._refusal()
@@ -78,7 +76,7 @@ class Stranger:
     def times(self, *asked: str, **headers: str) -> float:
         """Return the CPU time of a request, divided by the CPU time of a plain refusal.
 
-        If the result is over MAXIMUM, the request and the refusal are measured again.
+        If the result is over MAXIMUM, both are measured again.
         """
         times = self._cost(*asked, **headers) / self._plain
         if times > MAXIMUM:
@@ -105,7 +103,7 @@ def closed() -> dict[str, str]:
 def known_paths(
     acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Checkout]
 ) -> dict[str, str]:
-    """Return paths of existing objects, keyed by route prefix.
+    """Return the paths of existing objects, keyed by route prefix.
 
     The objects are shares, the bank's pages, an invitation, a logo, and links in messages.
     """
@@ -146,7 +144,7 @@ def known_paths(
 
 @pytest.fixture
 def open_ones(known_paths: dict[str, str], acme: Merchant) -> dict[str, str]:
-    """Return a path for each route that needs no login. If possible, it is the path of an existing object."""
+    """Return a path for each route that needs no login, if possible the path of an existing object."""
     order = f"?id={factories.checkout(acme).pk}"
     found_at = {
         route: addresses.path(route, known_paths) for route in addresses.routes() if route not in closed()
@@ -174,7 +172,7 @@ class TestAddresses:
         stranger, dear = Stranger(), {}
         for path in (*open_ones.values(), *first, *ELSEWHERE):
             for content_type, made in shapes.BODIES:
-                # A larger body would be refused without being read.
+                # A larger body would be refused before it is read.
                 body = made(body_limits._size_limit_of(path.partition("?")[0]))
                 headers = {"Content-Type": content_type}
                 dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
@@ -193,7 +191,7 @@ Named = Iterable[tuple[str, Reader]]
 
 
 def _steep(named: Named) -> dict[tuple[str, shapes.Filled], float]:
-    """Return the growth of the CPU time for each reader and text where it is over MAX_GROWTH."""
+    """Return, for each reader and text, the growth of the CPU time if it is over MAX_GROWTH."""
     fed = ((name, filled, reader) for name, reader in named for filled in reader.texts)
     grown = {(name, filled): price.growth(reader.act, filled, reader.size) for name, filled, reader in fed}
     return {fed: times for fed, times in grown.items() if times > price.MAX_GROWTH}
@@ -208,7 +206,7 @@ class TestDoublingTheInput:
 
     @pytest.fixture(autouse=True)
     def _told_to_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Disable logging. A refusal is logged, and the log's filters would also take time for the text."""
+        """Disable logging, because the log's filters would add to the CPU time of a refusal."""
         monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
 
     def test_is_tested_for_every_parser(self) -> None:

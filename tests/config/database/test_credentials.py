@@ -1,8 +1,8 @@
-"""No value that gives access is in the database in clear text (rule secret.at_rest).
+"""Secrets that give access are never in the database in clear text (rule secret.at_rest).
 
-`CREDENTIALS` lists the columns that hold such a value, and how each stores it. If a new column is named like
-a credential, the test fails until the column is listed. `test_no_secret_is_stored_in_clear_text` collects
-real secrets from cookies, pages, emails and API responses, and searches for them in the text of all tables.
+`CREDENTIALS` lists the columns that hold such a secret, and how each column stores it. A new column whose name sounds
+like a credential makes the test fail until it is listed. `test_no_secret_is_stored_in_clear_text` collects real secrets
+from cookies, pages, emails and API responses, and searches for them in the text of all tables.
 """
 
 import re
@@ -29,7 +29,7 @@ from tests.portal import people, stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.at_rest")]
 DIGEST, KEYED, HASH, ENCRYPTED = "digest", "keyed digest", "password hash", "encrypted"
-# Columns of values that give access, and how each is stored.
+# Columns that hold a secret, and how each stores it.
 CREDENTIALS = {
     "account.EmailConfirmation.key": "unused: no e-mail is confirmed by a link",
     "checkout.GroupLink.token": ENCRYPTED,
@@ -58,7 +58,7 @@ CREDENTIALS = {
     "usersessions.UserSession.session_key": KEYED,
     "webhooks.SigningSecret.secret": ENCRYPTED,
 }
-# Columns that are named like a credential but give no access.
+# Columns whose names sound like a credential, but which give no access.
 _COUNTED = "what limits count by"
 _OTHER_GRANT = "of a grant that the token endpoint refuses: its table stays empty"
 NAMED_ALIKE = {
@@ -155,7 +155,7 @@ def of_people(merchant: Merchant) -> Iterator[str]:
 
 
 def mailed() -> Iterator[str]:
-    """Send the queued emails; yield the tokens and codes in them."""
+    """Send the queued emails, and yield the tokens and codes in them."""
     people.mails()
     found = "\n".join(str(message.body) for message in mail.outbox)
     yield re.findall(r"/join/(\S+)", found)[0]
@@ -207,7 +207,7 @@ def test_no_secret_is_stored_in_clear_text(acme: Merchant, unpaid: Checkout) -> 
 def is_in(secret: str, stored: str) -> bool:
     """Return whether a secret is stored, as text or as bytes.
 
-    A short code inside a longer number does not count.
+    A short code that is part of a longer number does not count.
     """
     if len(secret) <= 8 and secret.isdigit():
         return re.search(rf"(?<![0-9a-f]){secret}(?![0-9a-f])", stored) is not None

@@ -1,4 +1,4 @@
-"""Rows are locked with FOR NO KEY UPDATE, so that no foreign key check waits for one of our locks."""
+"""Rows are locked with FOR NO KEY UPDATE, so that a foreign key check never waits for one of our locks."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Migrations after the first two of an app do not block or break running processes."""
+"""Later migrations than the first two of an app do not block or break running processes."""
 
 import re
 from collections.abc import Iterator
@@ -12,9 +12,10 @@ from django.db.migrations.loader import MigrationLoader
 from tests.house.migrations import offences
 
 pytestmark = pytest.mark.rule("environment.migrations")
-# The migrations that create an app's tables. No earlier release uses these tables.
+# The migrations that create an app's tables. They cannot disturb an earlier release, because it does not use these
+# tables.
 FIRST = ("0001_initial", "0002_sql")
-# Statements that fail if a migration without a transaction stops in the middle and is run again.
+# Statements that fail when a migration without a transaction has stopped in the middle and runs again.
 ONCE = re.compile(
     r"CREATE (?:TRIGGER|FUNCTION|VIEW|TABLE)|ALTER TABLE \S+ ADD (?:COLUMN|CONSTRAINT (?!.*USING INDEX))",
     re.IGNORECASE,
@@ -42,7 +43,7 @@ def test_later_migrations_have_no_unsafe_statement(monkeypatch: pytest.MonkeyPat
 
 
 def faults(loader: MigrationLoader, key: tuple[str, str]) -> Iterator[str]:
-    """Yield the statements of a migration that block or break running processes, or fail in a second run."""
+    """Yield the statements of a migration that block or break running processes, or that fail in a second run."""
     migration = loader.graph.nodes[key]
     state = loader.project_state(key, at_end=False)
     with connection.schema_editor(collect_sql=True, atomic=migration.atomic) as editor:
@@ -105,7 +106,7 @@ def test_a_safe_statement_is_accepted(statement: str) -> None:
 
 
 def test_an_unfinished_index_is_dropped_before_it_is_created_again() -> None:
-    """An unfinished index is dropped first: PostgreSQL keeps it, and refuses another index of this name."""
+    """An unfinished index is dropped first, because PostgreSQL keeps it and refuses another index with its name."""
     drop = 'DROP INDEX CONCURRENTLY IF EXISTS "a"'
     make = 'CREATE UNIQUE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")'
     assert list(offences([drop, make])) == []

@@ -17,7 +17,7 @@ from django.apps import apps
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "round_trip"
-# Queries that return each part of a schema as texts. They leave out the functions of extensions.
+# Queries that return each part of a schema as texts, without the functions that extensions define.
 MADE_OF = {
     "columns": """
         SELECT format('%I.%I %s %s null=%s default=%s identity=%s', table_name, column_name, ordinal_position,
@@ -49,7 +49,7 @@ def our_apps() -> list[str]:
 
 @pytest.fixture
 def database_url() -> Iterator[str]:
-    """Create an empty database next to the one that the tests use; yield its URL."""
+    """Create an empty database next to the one that the tests use, and yield its URL."""
     url = os.environ["DATABASE_URL"]
     with psycopg.connect(url, autocommit=True) as server:
         server.execute(f"CREATE DATABASE {NAME} TEMPLATE template0")
@@ -66,7 +66,7 @@ MigrationExecutor(connection).migrate([(label, None) for label in {labels}])
 
 
 def run(database_url: str, script: str) -> None:
-    """Run a script with `manage.py shell`, in a process that uses this database."""
+    """Run a script with `manage.py shell`, in a separate process that uses this database."""
     command = (sys.executable, "manage.py", "shell", "--no-imports", "-c", script)
     variables = os.environ | {"DATABASE_URL": database_url}
     done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -1,6 +1,7 @@
-"""PgBouncer in transaction mode. Some of the other tests run a second time through it.
+"""PgBouncer in transaction mode.
 
-The tests here check that it runs in this mode, and that the service relies on no session state.
+The tests here check that PgBouncer runs in this mode, and that the service does not rely on session state. Some of the
+other tests run a second time through PgBouncer.
 """
 
 import re
@@ -14,17 +15,17 @@ from config.local import engines
 from tests import pooler, template
 
 APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# Features that need a session, which transaction mode does not provide. `migrate` may use them, because it
-# connects to PostgreSQL directly.
+# Features that need a session, which transaction mode does not provide. `migrate` can use them, because it connects to
+# PostgreSQL directly.
 OF_SESSIONS = re.compile(
     r"pg_(try_)?advisory_(un)?lock|\bLISTEN\b|\bPREPARE\b|DECLARE \w+ CURSOR|WITH HOLD|CREATE TEMP|"
     r"execute\(f?\"SET (?!LOCAL)|\.iterator\(|set_config\([^)]*false\)|prepare=True|prepare_threshold"
 )
-# Statements with which a test changes a session setting. The test must reset it. Otherwise the next test
-# could get this connection from the pool, and would for example wait 100 ms for a lock instead of 3 s.
+# Statements with which a test changes a session setting. The test must reset the setting. Otherwise the next test can
+# get this connection from the pool and, for example, wait only 100 ms for a lock instead of 3 s.
 SET_BY_A_TEST = re.compile(r"cursor\.execute\(\"SET (?!LOCAL|CONSTRAINTS)(\w+)")
-# The files that use features of sessions. `migrate` bypasses the pooler. The settings prepare statements only
-# if DATABASE_PREPARE allows it.
+# The files that use session features. This is safe, because `migrate` bypasses the pooler, and the settings prepare
+# statements only if DATABASE_PREPARE allows it.
 SESSIONS = {"config/management/commands/migrate.py", "config/settings.py"}
 
 

@@ -1,4 +1,4 @@
-"""SQL files create some tables. The models of these tables have exactly the same columns."""
+"""The models of tables that SQL files create have exactly the columns of these tables."""
 
 import pytest
 from django.db import connection, models

@@ -27,9 +27,9 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Replace template databases by small stubs in a folder of this test; return a list.
+    """Replace template databases by small stubs in a folder of this test; return a list of their folders.
 
-    Each stub takes 0.3 s to make. Its folder is then in the list.
+    Making a stub takes 0.3 s, and adds its folder to the list.
     """
     made_templates: list[Path] = []
 

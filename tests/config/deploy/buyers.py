@@ -1,7 +1,8 @@
-"""Buyers who order at a sandbox under load: each order is created, paid, captured and read, again and again.
+"""Buyers who place orders at a sandbox under load.
 
-`python -m tests.config.deploy.buyers URL` reads an API client as JSON from the standard input, and buys until the
-input ends. It then prints one line of JSON: what became of each order, and what each failed call was answered.
+Each buyer creates, pays, captures and reads orders in a loop. `python -m tests.config.deploy.buyers URL` reads an API
+client as JSON from the standard input, and buys until the input ends. It then prints one line of JSON with the result
+of each order and the answer to each failed call.
 """
 
 import json
@@ -16,7 +17,7 @@ import requests
 import urllib3
 
 BUYERS = 4
-# How long a buyer repeats a call that failed, if it repeats calls.
+# For how many seconds a buyer repeats a failed call, if it repeats calls.
 PATIENCE = 120.0
 MERCHANT, SANDBOX = "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts"
 
@@ -39,7 +40,10 @@ class Backend:
         self._token = self._until_it_answers("POST", "/oauth/token", json=grant)["access_token"]
 
     def buy(self, number: str) -> str:
-        """Buy once. Return the id of the order, which is captured. Raise `LookupError` for a call without answer."""
+        """Create, pay and capture an order, and return its id.
+
+        Raise `LookupError` if a call fails, or if the order is not captured afterwards.
+        """
         order = self._call("POST", MERCHANT, _order(number))["checkout_uuid"]
         self._call("POST", f"{SANDBOX}/{order}/pay", {}, or_status=409)  # an earlier call may have paid
         self._call("POST", f"{MERCHANT}/{order}/capture", {})

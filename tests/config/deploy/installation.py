@@ -1,7 +1,7 @@
 """A complete installation, as an operator makes it.
 
-It starts in an empty folder, with production's packages, an unprivileged user, nginx and PgBouncer. It needs
-no container engine, because it runs the commands of the Dockerfile, the containers and the units directly.
+It starts in an empty folder, with production's packages, an unprivileged user, nginx and PgBouncer. It needs no
+container engine, because it runs the commands of the Dockerfile, the containers and the units directly.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from config.local.servers import VALKEY_SOCKET
 from tests.config.deploy import package, proxy
 
 NOBODY = 65534
-# The service's database role. The tables belong to another role, the default one of the local PostgreSQL.
+# The service's database role. The tables belong to a different role, the default role of the local PostgreSQL.
 SERVICE = "checkout_service"
 AS_NOBODY: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
 
@@ -40,7 +40,7 @@ class Installation:
         self.certificate = str(home.parent / ".tls" / "public.pem")
 
     def build(self) -> None:
-        """Copy the files and run the commands as the Dockerfile does."""
+        """Copy the files of the image, and run the commands of the Dockerfile."""
         for path in package.shipped():
             place = package.ROOT / path
             if place.is_dir():
@@ -79,7 +79,7 @@ class Installation:
 
     @contextlib.contextmanager
     def running(self, name: str, command: list[str], **more: Any) -> Iterator[None]:
-        """Run a process until the block ends. Fail if it ends earlier."""
+        """Run a process until the block ends. Fail if the process ends earlier."""
         log = self.kept / f"{name}.log"
         with open(log, "wb") as lines:
             process = subprocess.Popen(
@@ -100,7 +100,7 @@ class Installation:
         return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-2000:]}" for log in found)
 
     def files(self) -> dict[str, tuple[int, int]]:
-        """Return the size and the modification time of each file of the installation."""
+        """Return the size and the modification time of each file in the installation."""
         return {
             str(path): (path.lstat().st_size, path.lstat().st_mtime_ns)
             for path in sorted(self.home.rglob("*"))
@@ -123,7 +123,7 @@ def until(true: Callable[[], bool], *, within: float = 25) -> None:
 
 @contextlib.contextmanager
 def running() -> Iterator[Installation]:
-    """Run the whole installation until the block ends, with the parts of compose.yaml."""
+    """Run a full installation, with the services of compose.yaml, for the duration of the block."""
     with tempfile.TemporaryDirectory(prefix="checkout-srv-") as folder, contextlib.ExitStack() as stack:
         os.chmod(folder, 0o755)
         home, kept = Path(folder, "home"), Path(folder, "kept")
@@ -202,7 +202,7 @@ def get(made: Installation, path: str, **more: Any) -> requests.Response:
 
 
 class Backend:
-    """The backend of a new merchant, which is created with the `create_merchant` command."""
+    """The backend of a new merchant. The `create_merchant` command creates both."""
 
     def __init__(self, made: Installation, owner: str = "lea@acme.example") -> None:
         self._made = made

@@ -1,4 +1,4 @@
-"""Functions that read the Dockerfile, compose.yaml and the systemd units, for the tests of these files."""
+"""Functions with which the tests read the Dockerfile, compose.yaml and the systemd units."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def unit_command(part: str) -> list[str]:
 
 
 def shipped() -> list[str]:
-    """Return the paths that .dockerignore lets into the image."""
+    """Return the paths that .dockerignore does not exclude from the image."""
     let_in = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     assert all((ROOT / path).exists() for path in let_in)
     return let_in

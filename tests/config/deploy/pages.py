@@ -1,4 +1,4 @@
-"""The commands of docs/install.md, docs/operate.md and docs/upgrade.md, for the tests that run them."""
+"""Runs the commands of docs/install.md, docs/operate.md and docs/upgrade.md in the tests of these pages."""
 
 import os
 import re
@@ -20,7 +20,10 @@ def text(name: str) -> str:
 
 
 def block(name: str, words: str) -> str:
-    """Return the commands of the code block that contains these words. The page must have exactly one."""
+    """Return the commands of the code block that contains these words.
+
+    Fail unless the page has exactly one such block.
+    """
     (found,) = [typed for _, typed in BLOCK.findall(text(name)) if words in typed]
     return textwrap.dedent(found)
 
@@ -30,7 +33,7 @@ def heredoc(typed: str, word: str) -> str:
 
 
 def run(typed: str, **variables: str) -> str:
-    """Run commands in a shell that stops at the first error; return what they print."""
+    """Run commands in a shell that stops at the first error; return their output."""
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", typed],
         env={"PATH": os.environ["PATH"]} | variables,

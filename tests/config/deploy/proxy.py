@@ -1,4 +1,4 @@
-"""The proxy of an installation: nginx with the shipped configuration, but with a test's ports and folders."""
+"""The proxy of an installation: nginx with the shipped configuration, but with the ports and folders of a test."""
 
 import os
 import shutil
@@ -25,8 +25,8 @@ KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[str]:
     """Return the command that starts nginx, which writes its logs to `kept`.
 
-    `web` is the port of the web processes, or `unix:` and the path of their socket. `http` and `https` are the ports of
-    the proxy.
+    `web` is the port of the web processes, or `unix:` followed by the path of their socket. `http` and `https` are the
+    ports of the proxy.
     """
     given = package.compose()["services"]["proxy"]["environment"] | {
         "WEB_SERVERS": f"server {web if web.startswith('unix:') else f'127.0.0.1:{web}'};",

@@ -1,4 +1,4 @@
-"""config/deploy/backup.sh makes complete back-ups, records their time, and deletes the oldest ones."""
+"""config/deploy/backup.sh makes complete back-ups, records when it made them, and deletes the oldest ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.config.deploy import backups
 
 pytestmark = [pytest.mark.journey, pytest.mark.rule("environment.backup")]
 PASSWORD = "nobody-guesses-this-password"
-# Programs that replace pg_dump: one loses the end of the file, one fails after it has written a part.
+# Programs that replace pg_dump. One loses the end of the file, the other fails after it has written a part of it.
 TRUNCATING = """#!/bin/sh
 {pg_dump} "$@"
 for file; do :; done
@@ -79,7 +79,7 @@ def test_is_restored_if_asked(own: engines.Engines, tmp_path: Path) -> None:
 
 
 def test_that_cannot_be_restored_does_not_count(own: engines.Engines, tmp_path: Path) -> None:
-    """A role that may not create databases cannot restore."""
+    """A role that may not create databases cannot restore a back-up."""
     with psycopg.connect(own.database_url) as connection:
         connection.execute("CREATE ROLE reader LOGIN IN ROLE pg_read_all_data")
         connection.execute("GRANT INSERT, UPDATE ON payments_lastbackup TO reader")

@@ -1,4 +1,4 @@
-"""compose.yaml: it is valid, agrees with the image and the units, and gives each container no more than it needs."""
+"""compose.yaml is valid, agrees with the image and the units, and gives each container only what it needs."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ SERVICES: dict[str, dict[str, Any]] = package.compose()["services"]
 WEB_SOCKET = SERVICES["proxy"]["environment"]["WEB_SERVERS"].removeprefix("server ").rstrip(";")
 COMPOSE = package.ROOT / "compose.yaml"
 PASSWORD = "${VALKEY_PASSWORD:?}"  # in compose.yaml
-# Each image of a registry, and the digest that the tests' docker gives it.
+# The images that come from a registry, each with the digest that the tests' docker gives it.
 DIGESTS = {
     "nginx:1.28": "nginx@sha256:" + "1" * 64,
     "postgres:16": "postgres@sha256:" + "2" * 64,
@@ -43,7 +43,7 @@ def project(folder: Path) -> Path:
 
 
 def shown_by_compose(folder: Path) -> dict[str, Any]:
-    """Return the services as Compose reads them, with the variables of .env."""
+    """Return the services as Compose reads them, with the variables from .env."""
     command = [
         "docker-compose",
         "--project-directory",
@@ -137,7 +137,7 @@ class TestMetrics:
             assert SERVICES[part]["environment"]["PROBE_HOST"] == "0.0.0.0"
 
 
-# Programs in place of certbot, which proves at port 80 that it controls the domain, and of docker.
+# Programs that replace certbot and docker. The real certbot proves at port 80 that it controls the domain.
 CERTBOT = """#!/bin/sh -e
 while [ $# -gt 0 ]; do case $1 in
   --webroot-path) shift; webroot=$1;; --deploy-hook) shift; hook=$1;; -d) shift; domain=$1;;
@@ -183,7 +183,7 @@ class TestCertificate:
 
 class TestValkey:
     def test_needs_the_password_that_the_service_sends(self, tmp_path: Path) -> None:
-        """The command of the container runs here, and Celery and the limits connect with REDIS_URL."""
+        """The container's command runs here, and Celery and the limits connect with REDIS_URL."""
         password, path = "a_b-c", tmp_path / "valkey.sock"
         words = [
             word.replace("$$", "$").replace("/run/sockets", str(tmp_path))
@@ -229,7 +229,7 @@ class TestBackup:
         assert self.BACKUP["user"] == f"{make_env.CONTAINERS_USER}:{make_env.CONTAINERS_USER}"
 
     def test_is_repeated_each_day_and_soon_after_an_error(self, tmp_path: Path) -> None:
-        """The first run fails. The loop ends at the second pause."""
+        """The first run fails, and the loop ends at the second pause."""
         script, pauses = tmp_path / "backup.sh", tmp_path / "pauses"
         script.write_text(f"[ -e {pauses} ]")
         (tmp_path / "sleep").write_text(
@@ -242,7 +242,7 @@ class TestBackup:
         assert pauses.read_text().split() == ["600", "86400"]
 
 
-# In place of docker: programs of the container `backup` run here, and other commands are recorded.
+# Replaces docker. Commands for the container `backup` run here, and all other commands are only recorded.
 DOCKER_BY_NAME = """
 docker() {{
   case "$*" in "compose run --rm --no-deps backup "*) shift 5; "$@";; *) echo "$*" >> {folder}/others;; esac
@@ -281,7 +281,7 @@ class TestRestore:
 class TestPin:
     @pytest.fixture
     def docker(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A `docker` that pulls no image, and gives each tag the digest of DIGESTS."""
+        """A `docker` that does not pull images, and gives each tag its digest from DIGESTS."""
         (tmp_path / "bin").mkdir()
         program = tmp_path / "bin/docker"
         digests = "\n".join(f"inspect:{tag}) echo {digest};;" for tag, digest in DIGESTS.items())
@@ -331,7 +331,7 @@ class TestServices:
         known = package.variables_of_operators()
         assert len(known) > 40
         for service in ours.values():
-            # compose.yaml clears POSTGRES_PASSWORD. Only migrate gets this password, in its URL.
+            # compose.yaml clears POSTGRES_PASSWORD in the services. Only migrate gets this password, in its URL.
             assert set(service["environment"]) - {"POSTGRES_PASSWORD"} <= known
 
     def test_builds_the_image_once(self) -> None:
@@ -350,7 +350,7 @@ class TestServices:
 
     @pytest.mark.rule("environment.variables")
     def test_connects_to_the_database_and_redis_by_sockets(self) -> None:
-        """Production refuses unencrypted connections over a network."""
+        """Over a network, production would refuse these connections, because they are not encrypted."""
         for part in (*package.PARTS, "migrate"):
             variables = SERVICES[part]["environment"]
             assert checks.is_protected(TABLE["DATABASE_URL"].value_type.parse(variables["DATABASE_URL"]))
@@ -373,7 +373,7 @@ class TestServices:
         assert python == f"{package.HOME}/.venv/bin/python"
         words = package.command(part)
         assert words[0] == "python"
-        # In a container, web listens at a socket for the proxy, and on all addresses for Prometheus.
+        # In a container, web listens on a socket for the proxy, and on all addresses for Prometheus.
         if part == "web":
             place = words.index("--bind")
             assert words[place : place + 4] == ["--bind", WEB_SOCKET, "--bind", "0.0.0.0:8000"]

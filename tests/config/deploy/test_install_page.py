@@ -1,4 +1,4 @@
-"""The commands of docs/install.md work. Commands that need systemd or a domain are not tested."""
+"""The commands of docs/install.md work. Commands that need systemd or a domain are not tested here."""
 
 import re
 import subprocess
@@ -48,14 +48,14 @@ def test_the_page_sets_only_variables_that_the_service_reads() -> None:
 @pytest.mark.long
 @pytest.mark.rule("docs.compressed")
 def test_the_proxy_compresses_nothing() -> None:
-    """Debian's nginx.conf has `gzip on` for all servers."""
+    """Debian's nginx.conf has `gzip on` for all servers, so our configuration must switch it off."""
     template = (ROOT / "config/deploy/nginx.conf.template").read_text()
     assert re.findall(r"^  gzip (\w+);", template, re.M) == ["off"]
 
 
 @pytest.mark.long  # needs nginx
 def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
-    """The commands before `nginx -t` are run in a test folder instead of the root folder."""
+    """The commands before `nginx -t` run in a test folder instead of the root folder."""
     typed = block("envsubst").partition("rm -f ")[0].partition("mkdir -p")[2]
     typed = re.sub(r" (/(?:etc/nginx|var/www)[\w/.-]*)", rf" {tmp_path}\1", f"mkdir -p{typed}")
     typed = re.sub(r"(TLS|_LOG)=/", rf"\1={tmp_path}/", typed)

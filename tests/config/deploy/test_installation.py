@@ -18,7 +18,7 @@ from tests.config.deploy import installation, package, pages
 from tests.config.deploy.installation import Backend, Installation, free_port, get, until
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-# Maximum size of production's packages. They take 390 MB now, and compiled modules are a third of it.
+# The largest allowed size of production's packages. They take 390 MB now, a third of it for compiled modules.
 MAX_MEGABYTES = 400
 SLOW_CALLERS = 48
 
@@ -83,13 +83,16 @@ class TestInstallation:
                 connection.execute(statement)
 
     def test_can_do_all_that_operators_do(self, whole: Installation) -> None:
-        whole.manage("migrate", "--check")  # for which the pods in Kubernetes wait
+        whole.manage("migrate", "--check")  # the pods in Kubernetes wait for this command
         whole.manage("rotate_keys")
         whole.manage("reconcile")
         whole.manage("prove_ledger")
 
     def test_erases_a_person(self, whole: Installation) -> None:
-        """The erasure calls a function of the owner: the service's role may not change some columns."""
+        """The erasure calls a function that runs as the owner.
+
+        The service's role may not change some of the columns.
+        """
         backend = Backend(whole, "amy@acme.example")
         uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
         backend("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"phone": "+447700900321"})
@@ -151,7 +154,7 @@ class TestInstallation:
             assert 'request: "GET' not in said, "nginx was asked before web was there, and quotes what failed"
 
     def test_is_healthy_while_it_answers(self, whole: Installation) -> None:
-        """The image's health check passes if the process answers, and fails if it is gone or silent."""
+        """The image's health check fails if the process has ended or does not answer, and passes otherwise."""
         probe = whole.words(json.loads(package.arguments_of("HEALTHCHECK")[0].partition("CMD ")[2]))
 
         def probed(port: str) -> int:
@@ -166,7 +169,7 @@ class TestInstallation:
             assert probed(str(silent.getsockname()[1])) == 1
 
     def test_does_not_hold_a_web_thread_for_a_slow_body(self, whole: Installation) -> None:
-        """The proxy passes on a request only after it has received the whole body.
+        """The proxy passes a request on only after it has received the whole body.
 
         Until then, the proxy opens no connection to web for it.
         """
@@ -188,10 +191,7 @@ class TestInstallation:
             assert caller.recv(100).startswith(b"HTTP/1.1 401 ")
 
     def test_runs_the_first_order_of_the_installation_page(self, whole: Installation) -> None:
-        """The commands of docs/install.md, section 7, work.
-
-        Here the sandbox's helper pays instead of a customer.
-        """
+        """The commands of docs/install.md, section 7, work. Here the sandbox's helper pays instead of a customer."""
         made = whole.manage("create_merchant", "Acme Tickets", "--email", "owner@acme.example", "--json")
         key, trusting = json.loads(made), {"CURL_CA_BUNDLE": whole.certificate}
         create = pages.block("install.md", "TOKEN=$(curl").replace("https://pay.example", whole.url)
@@ -217,6 +217,6 @@ class TestInstallation:
 
 
 def connections(path: str) -> int:
-    """Return the number of connections to a socket of this machine that are open or wait to be accepted."""
+    """Return the number of connections to a socket on this machine that are open or wait to be accepted."""
     rows = (line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:])
     return sum(row[-1] == path and row[5] in ("02", "03") for row in rows)

@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes are valid, agree with the image and the units, and grant no more than is needed."""
+"""The Kubernetes manifests are valid, agree with the image and the units, and grant no more than is needed."""
 
 import re
 from typing import Any
@@ -74,7 +74,7 @@ class TestManifests:
         assert KUSTOMIZATION["configMapGenerator"] == [{"name": "checkout", "envs": ["checkout.env"]}]
 
     def test_leave_the_registry_and_the_version_to_the_operator(self) -> None:
-        """docs/kubernetes.md sets both in the operator's own folder."""
+        """docs/kubernetes.md sets both in a folder that belongs to the operator."""
         assert "images" not in KUSTOMIZATION
         assert {each["image"] for _, each in containers()} == {"merchant-checkout-service"}
 
@@ -144,7 +144,7 @@ class TestVariables:
 class TestProbes:
     @pytest.mark.parametrize("part", package.PARTS)
     def test_never_restart_a_process_because_it_is_not_ready(self, part: str) -> None:
-        """A database that does not answer must not restart all processes."""
+        """A database that does not answer must not cause a restart of all processes."""
         one = container(part)
         paths = {
             kind: one[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")

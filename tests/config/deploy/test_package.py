@@ -87,7 +87,7 @@ class TestUnit:
         known = re.sub(
             r".*Unknown key( name)? '(RestartSteps|RestartMaxDelaySec)'.*\n", "", done.stdout + done.stderr
         )
-        assert len(units) == len(package.PARTS) + 2 and known == ""  # and the back-up with its timer
+        assert len(units) == len(package.PARTS) + 2 and known == ""  # as does the back-up, which has a timer
 
 
 class TestNewInstallation:

@@ -1,4 +1,4 @@
-"""nginx with the shipped configuration, without the service behind it: what it refuses and answers itself."""
+"""nginx with the shipped configuration, but without the service behind it: what it refuses and answers itself."""
 
 import contextlib
 import http.client
@@ -21,16 +21,16 @@ from tests.config.deploy import proxy
 from tests.config.deploy.installation import free_port, until
 
 pytestmark = [pytest.mark.long, pytest.mark.rule("environment.proxy")]
-MAX_CONNECTIONS = 200  # of one caller, as in nginx.conf.template
+MAX_CONNECTIONS = 200  # requests of one caller, as in nginx.conf.template
 
 
 class Proxy(NamedTuple):
     http: int
     https: int
-    web: int  # the port at which nginx expects the service
+    web: int  # the port on which nginx expects the service
 
     def get(self, path: str, *, source: str = "127.0.0.1") -> tuple[int, dict[str, str], str]:
-        """Return the status, the headers in lower case and the body of a response."""
+        """Return a response's status, its headers in lower case, and its body."""
         connection = http.client.HTTPSConnection(
             "localhost", self.https, timeout=10, context=unverified(), source_address=(source, 0)
         )
@@ -58,7 +58,7 @@ def nginx() -> Iterator[Proxy]:
 
 @contextlib.contextmanager
 def running(folder: Path, web: str = "") -> Iterator[Proxy]:
-    """Run nginx with the folders of `folder`. `web` is the address of web, by default a free port."""
+    """Run nginx with the folders in `folder`. `web` is the address of web, by default a free port."""
     make_env.write(folder, "localhost")
     kept = folder / "kept"
     kept.mkdir()
@@ -204,7 +204,7 @@ class TestTls:
 
 
 def serve_once(path: Path, body: str) -> threading.Thread:
-    """Answer one request at a new socket, which replaces the one at this path."""
+    """Answer one request on a new socket, which replaces the socket at this path."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
@@ -225,7 +225,10 @@ def serve_once(path: Path, body: str) -> threading.Thread:
 
 
 def test_a_new_container_of_web_is_reached_without_a_reload() -> None:
-    """In Compose, nginx reaches web by a socket. A new container replaces the socket, not the path."""
+    """In Compose, nginx reaches web through a socket.
+
+    A new container replaces the socket, but the path stays the same.
+    """
     with tempfile.TemporaryDirectory(prefix="checkout-proxy-") as folder:
         os.chmod(folder, 0o755)
         path = Path(folder) / "web.sock"

@@ -1,4 +1,4 @@
-"""The web processes restart under load behind nginx, as under systemd with the socket unit. No call fails."""
+"""The web processes restart under load behind nginx, as under systemd with the socket unit, and no call fails."""
 
 import collections
 import contextlib
@@ -22,7 +22,7 @@ from tests.config.deploy.test_proxy import Proxy
 
 pytestmark = [pytest.mark.long, pytest.mark.journey, pytest.mark.rule("environment.restart")]
 CALLERS, RESTARTS = 4, 3
-# systemd passes the socket as descriptor 3, and names the process that it is for.
+# systemd passes the socket as descriptor 3, and names the process for which it is meant.
 ACTIVATED = 'exec env LISTEN_PID=$$ LISTEN_FDS=1 "$@"'
 WEB = (sys.executable, *package.unit_command("web")[3:])
 
@@ -36,7 +36,7 @@ def nginx() -> Iterator[Proxy]:
 
 
 class Web:
-    """The web processes at a socket that stays open while they restart."""
+    """The web processes, on a socket that stays open while they restart."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
@@ -59,7 +59,7 @@ class Web:
 
 
 def call(nginx: Proxy, number: int) -> int:
-    """Make a read or a write call, each on a new connection. Return its status."""
+    """Make a read or a write call on a new connection. Return its status."""
     url = f"https://localhost:{nginx.https}"
     if number % 2:
         return requests.get(f"{url}/api/schema", verify=False, timeout=30).status_code
@@ -97,6 +97,6 @@ def test_no_call_fails_while_the_web_processes_restart(nginx: Proxy) -> None:
         for thread in threads:
             thread.join(60)
         web.end()
-    # Wrong credentials are refused, and after 20 failures for a minute.
+    # Wrong credentials are refused. After 20 failures, every attempt is refused for a minute.
     assert set(answers) <= {"200", "401", "429"}
     assert answers["200"] > 100 and answers["401"] + answers["429"] > 100

@@ -1,4 +1,4 @@
-"""`manage.py doctor` about this machine: disks, folders, certificates and values."""
+"""`manage.py doctor` checks this machine: disks, folders, certificates and values."""
 
 import shutil
 import socket
@@ -32,7 +32,7 @@ def https_server(context: ssl.SSLContext) -> Iterator[int]:
                 plain, _ = listener.accept()
                 context.wrap_socket(plain, server_side=True).close()
             except OSError:
-                pass  # the client refused the certificate
+                pass  # because the client refused the certificate
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()

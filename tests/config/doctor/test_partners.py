@@ -1,4 +1,4 @@
-"""`manage.py doctor` about the card provider and the SMS carrier, and the command as a whole."""
+"""`manage.py doctor` checks the card provider and the SMS carrier. The tests also cover the whole command."""
 
 import os
 import subprocess

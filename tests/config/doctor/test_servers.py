@@ -1,4 +1,4 @@
-"""`manage.py doctor` about the database, Redis and the mail server."""
+"""`manage.py doctor` checks the database, Redis and the mail server."""
 
 import socketserver
 import threading
@@ -24,7 +24,7 @@ def sentences(check: Any) -> str:
 
 
 class Mailbox(socketserver.StreamRequestHandler):
-    """A mail server that offers a login and refuses it."""
+    """A mail server that offers a login but refuses every attempt."""
 
     def handle(self) -> None:
         self.wfile.write(b"220 mail.example ESMTP\r\n")

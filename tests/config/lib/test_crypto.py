@@ -1,4 +1,4 @@
-"""Text that is stored encrypted, and found only by its whole value."""
+"""Text that is stored encrypted, and that can be found only by its complete value."""
 
 import pytest
 from django.core.exceptions import FieldError

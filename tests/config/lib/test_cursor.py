@@ -21,7 +21,7 @@ def test_a_page_starts_its_index_scan_at_the_cursor(acme: Merchant) -> None:
     with CaptureQueriesContext(connection) as asked:
         cursor.read_page(rows, scope="log", limit=5, cursor=later, key="started_at")
     with connection.cursor() as database:
-        # Allow only ordered index scans, because statistics left by other tests could lead to another plan.
+        # Allow only ordered index scans, because the statistics of earlier tests could lead to a different plan.
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
         database.execute(f"EXPLAIN {asked.captured_queries[0]['sql']}")
@@ -35,7 +35,7 @@ DAYS = (0, 0.2, 0.9, 1.1, 1.2, 6.9, 7.1, 8, 20, 29)
 
 @pytest.fixture
 def delivered(acme: Merchant) -> QuerySet[Attempt]:
-    """Create attempts over a month, half of which a filter excludes; return the filtered queryset."""
+    """Create delivery attempts over a month; return a queryset whose filter excludes half of them."""
     now = clock.now()
     for days in DAYS:
         at = now - timedelta(days=days)

@@ -1,4 +1,4 @@
-"""A queue of due rows: the order in which processes take them, and the locks that they hold meanwhile."""
+"""A queue of due rows: the order in which processes take the rows, and the locks that they hold while they do."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ def make_queue(by: str = "") -> Queue[BankNotification]:
 
 
 def add(due_for: float, attempts: int = 0) -> BankNotification:
-    """Add a row that has been due for this many seconds. A negative number means that it is due later."""
+    """Add a row that has been due for this many seconds. With a negative number, the row becomes due later."""
     due_at = clock.now() - timedelta(seconds=due_for)
     return BankNotification.objects.create(verdict="succeeded", due_at=due_at, attempts=attempts)
 
@@ -30,7 +30,7 @@ def take(queue: Queue[BankNotification]) -> BankNotification | None:
 
 
 def in_another_process(call: Callable[[], Returned]) -> Returned:
-    """Return the result of the call on another connection to the database."""
+    """Return the result of a call that uses a separate connection to the database."""
 
     def called() -> Returned:
         try:

@@ -51,7 +51,8 @@ class TestBuckets:
     def test_are_counted_by_one_thread_of_a_process_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Only one thread of a process counts at a time.
 
-        The library starts its timer thread with the first count. Two callers at once would start it twice.
+        The library starts its timer thread when it counts for the first time, and two callers at once would start it
+        twice.
         """
         counting = threading.Semaphore()
 
@@ -70,7 +71,7 @@ class TestBuckets:
     def test_count_in_this_process_while_redis_is_unavailable(
         self, api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # The calls below change this value. pytest restores it after the test.
+        # The calls below change this value, and pytest restores it after the test.
         monkeypatch.setattr(limits, "_redis_down_until", 0.0)
         settings.REDIS_URL = "unix:///nowhere/valkey.sock"
         read_redis_url_again()
@@ -91,7 +92,7 @@ def reached(call: Callable[..., Any], *arguments: Any) -> int:
 
 @pytest.fixture(params=["Redis", "no Redis"])
 def _counts_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the test twice: with the counts in Redis, and with them in the process, as if Redis is down."""
+    """Run the test twice: once with the counts in Redis, and once in the process, as when Redis is down."""
     if request.param == "no Redis":
         monkeypatch.setattr(limits, "_redis_down_until", float("inf"))
 

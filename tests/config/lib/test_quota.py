@@ -1,4 +1,4 @@
-"""Quotas take a lock for each digest that they count."""
+"""Before a quota counts a digest, it takes a lock for this digest."""
 
 import pytest
 from django.db import connection, transaction
@@ -8,7 +8,7 @@ from config.lib import quota
 
 @pytest.mark.django_db
 def test_an_empty_digest_locks_no_rows() -> None:
-    """All callers with an IPv4 address have an empty site digest. A lock on it would make them wait."""
+    """All callers with an IPv4 address have an empty site digest, so a lock on it would make them all wait."""
     with transaction.atomic():
         quota.lock_digests("card", "a", "", "b", "")
         with connection.cursor() as cursor:

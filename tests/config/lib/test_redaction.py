@@ -49,7 +49,7 @@ ADDRESSES = {
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """Yield the output of the service's log handler, set up as in a process of the service."""
+    """Yield the output of the log handler, which is set up as in a process of the service."""
     stream = io.StringIO()
     console = {"class": "logging.StreamHandler", "formatter": "lines", "stream": stream}
     # gunicorn creates its logger before it loads the service.
@@ -61,7 +61,7 @@ def written() -> Iterator[io.StringIO]:
 
 
 class Breaking:
-    """Middleware that makes every page fail, with the page's address in the error."""
+    """Middleware that makes every page fail with an error that contains the page's address."""
 
     def __init__(self, get_response: Callable[..., Any]) -> None:
         self._get_response = get_response
@@ -158,7 +158,7 @@ class TestSecretAddress:
             assert not redaction.is_secret_path(path) and redaction.blank_secrets(path) == path
 
     def test_has_a_rule_for_every_route(self) -> None:
-        """Each route with a free text part is listed, as secret or as one whose text can be in the log."""
+        """Each route with a free text part is listed: its text is either secret or allowed in the log."""
         shown = {
             "admin/",  # contains primary keys, which operators may see
             "api/merchant/v1/",  # contains only UUIDs, in any spelling

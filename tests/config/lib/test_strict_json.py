@@ -1,4 +1,4 @@
-"""The strict JSON parser names the place of an error, and takes linear time."""
+"""The strict JSON parser names the position of an error, and takes linear time."""
 
 import contextlib
 import re
@@ -10,7 +10,7 @@ from config.lib.strict_json import InvalidJson
 from tests.config.bounds import price
 from tests.config.bounds.shapes import Built, Filled, Shape
 
-# Texts that are expensive for a careless parser, for example with deep nesting, endless strings, escapes,
+# Texts that are expensive for a badly written parser, for example deep nesting, strings without an end, escapes,
 # duplicate keys or long numbers.
 WORST: dict[str, Shape] = {
     "nested lists": Filled("["),

@@ -1,4 +1,4 @@
-"""Wake-ups through a real Redis. They are sent after the commit, and a silent Redis delays no commit."""
+"""Wake-ups through a real Redis. They are sent after the commit, and a Redis that does not answer delays no commit."""
 
 import socket
 import threading
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def is_queued() -> Iterator[Callable[[str], bool]]:
-    """Yield a function that returns whether a task is in the queue for the workers."""
+    """Yield a function that returns whether a task is in the workers' queue."""
     with redis.Redis.from_url(settings.REDIS_URL) as queue:
         yield lambda name: any(name.encode() in message for message in queue.lrange("celery", 0, -1))
 
 
 @pytest.fixture
 def silent() -> Iterator[Celery]:
-    """Yield an app whose broker accepts the connection and does not answer."""
+    """Yield an app whose broker accepts the connection but does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield Celery(broker=f"redis://127.0.0.1:{listening.getsockname()[1]}")
 
@@ -54,7 +54,7 @@ def test_a_wake_up_is_not_sent_after_a_rollback(is_queued: Callable[[str], bool]
 
 @pytest.mark.rule("pump.wake_up")
 def test_a_wake_up_does_not_wait_for_a_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The sender will hang, so this test gets its own.
+    # Do not use the shared sender, because this sender will hang.
     monkeypatch.setattr(wakeup, "_sender", None)
     monkeypatch.setattr(wakeup, "current_app", silent)
 

@@ -30,12 +30,12 @@ class Service:
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[tuple[str, Any, str | None]] = []
-        # The errors to return for paths that end with the key: status and error code, one for each call.
+        # The errors for paths that end with the key: a status and an error code for each call.
         self.refusals: dict[str, list[tuple[int, str]]] = {}
         self.secret, self.is_subscribed, self.status = signing.new_secret(), False, "created"
 
     def take(self, request: http.server.BaseHTTPRequestHandler, content: bytes) -> Reply:
-        # The shop polls the list of changes in the background. These calls are not recorded.
+        # The shop polls the list of changes in the background, so these calls are not recorded.
         if "sort=updated_at" not in request.path:
             key = request.headers.get("Idempotency-Key")
             self.calls.append((request.path, json.loads(content or b"null"), key))
@@ -109,7 +109,7 @@ def authorized(order_id: str) -> bytes:
 def open_shop(
     service: Service, folder: Path, until: str = "subscribed to webhooks at "
 ) -> Iterator[Customer]:
-    """Run a shop on a free port until the block ends. Yield its customer once the log contains `until`."""
+    """Run a shop on a free port until the block ends. Yield its customer after the log contains `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port
     variables = {"BASE_URL": service.url, "SHOP_PORT": str(port)}

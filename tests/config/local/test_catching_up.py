@@ -1,4 +1,4 @@
-"""The demo shop reads the list of changed checkouts, to find changes that no event has reported."""
+"""The demo shop reads the list of changed checkouts to find changes that no event has reported."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from config.local.shop_api import CallFailed
 
 
 class Api:
-    """A stub of the API. Its feed of changes has one checkout, and it records the calls."""
+    """A stub of the API. Its feed of changes has one checkout. The stub records the calls."""
 
     client_id = "shop"
 

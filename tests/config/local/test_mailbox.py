@@ -57,12 +57,12 @@ def test_lists_at_most_the_maximum_number_of_mails(folder: Path, monkeypatch: py
 
 def test_lists_the_newest_first(client: Client, folder: Path) -> None:
     written: set[Path] = set()
-    # All backends exist at the same time, so that each of them writes its own file.
+    # All backends exist at the same time, so each of them writes its own file.
     backends = [EmailBackend(file_path=str(folder)) for _ in range(3)]
     for number, backend in enumerate(backends):
         backend.send_messages([mail(f"Mail {number}", "text")])
         (new,) = set(folder.iterdir()) - written
-        # Files that are written within a few milliseconds can get the same time from the file system.
+        # The file system can give the same time to files that are written within a few milliseconds.
         os.utime(new, (number, number))
         written.add(new)
     shown = client.get("/mail").context["mails"]

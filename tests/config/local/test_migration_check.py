@@ -1,4 +1,4 @@
-"""`make run` refuses a database if an applied migration has been rewritten since."""
+"""`make run` refuses a database if a migration was rewritten after it was applied."""
 
 import json
 import os
@@ -72,7 +72,7 @@ class TestMigrate:
 
 @pytest.fixture
 def _older() -> Iterator[None]:
-    """Mark the tests' database as made by a different `0001_initial` of payments. All processes see it."""
+    """Mark the tests' database as made by a different `0001_initial` of payments. All processes see the mark."""
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
         server.execute('COMMENT ON TABLE django_migrations IS \'{"payments.0001_initial": "another"}\'')
         yield

@@ -31,8 +31,8 @@ ports = pytest.fixture(free_ports)
 
 @contextmanager
 def started(folder: Path, *others: str, **variables: object) -> Iterator["subprocess.Popen[str]"]:
-    """Start stand_in.py in the folder. If it is still running when the block ends, kill it."""
-    # A run that was killed leaves this file behind.
+    """Start stand_in.py in the folder. Kill it if it still runs when the block ends."""
+    # A run that was killed does not delete this file.
     (folder / "sandbox.json").unlink(missing_ok=True)
     mine = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     mine |= {"PYTHONPATH": str(ROOT)} | {name: str(text) for name, text in variables.items()}

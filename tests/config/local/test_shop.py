@@ -136,7 +136,7 @@ class TestOrderPage:
 def test_the_shop_is_ready_once_it_is_subscribed(tmp_path: Path) -> None:
     """The shop reports that it is ready only after it has subscribed to webhooks.
 
-    `make run` waits for that before it prints its addresses.
+    `make run` waits for this report before it prints its addresses.
     """
     with serving() as service:
         service.refusals["/subscription"] = [(503, "service_unavailable")]

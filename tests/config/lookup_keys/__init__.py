@@ -1,1 +1,1 @@
-"""The rotation of LOOKUP_KEY: which rows are found before, during and after it."""
+"""The rotation of LOOKUP_KEY: the rows that are found before, during and after it."""

@@ -1,4 +1,4 @@
-"""A fixture that makes the process write rows under the old lookup key."""
+"""A fixture that makes the process write rows with the old lookup key."""
 
 import pytest
 from pytest_django.fixtures import Settings

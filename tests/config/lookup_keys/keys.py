@@ -8,7 +8,7 @@ EMAIL, HOME = "lea@example.com", "192.0.2.7"
 
 
 class Keys:
-    """The lookup keys of this process. It writes digests under the first key, and looks up under all."""
+    """The lookup keys of this process. It writes digests with the first key, and looks rows up with all keys."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

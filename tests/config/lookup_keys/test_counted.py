@@ -1,4 +1,4 @@
-"""While LOOKUP_KEY is replaced, a limit counts the rows that were written under any of the keys.
+"""During a rotation of LOOKUP_KEY, a limit counts the rows that were written with any of the keys.
 
 The count therefore does not start again from zero.
 """
@@ -29,8 +29,8 @@ from tests.conftest import Api
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.keys")]
 
 
-# Each of these functions adds one row to the count of a limit, under the current keys. It raises an exception
-# if the limit has already counted two rows, under any key.
+# Each of these functions adds one row to the count of a limit, with the current keys. It raises an exception if the
+# limit has already counted two rows, with any key.
 def log_in() -> None:
     login_limits.count_attempt("password", account=EMAIL, address=HOME)
 
@@ -67,7 +67,7 @@ def text(phone: str = LEA, address: str = HOME) -> None:
 
 
 def text_another() -> None:
-    """Queue an SMS message to a neighbouring phone number. The request comes from a new address."""
+    """Queue an SMS message to a phone number next to the first one. The request comes from a new address."""
     sent = SmsMessage.objects.count()
     text(f"{LEA[:-1]}{sent}", f"198.51.100.{sent}")
 

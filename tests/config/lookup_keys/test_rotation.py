@@ -69,7 +69,7 @@ COLUMNS = {
 }
 # The call with which config.lib.web.address makes the digests of a caller's networks.
 OF_NETWORKS = "network.caller_digests"
-# Each module that makes a digest, and the digest's purpose. hosted_page_smsstop.number is half of an `sms` digest.
+# Each module that makes a digest, and the purpose of the digest. hosted_page_smsstop.number is half of an `sms` digest.
 PURPOSES = {
     ("config/lib/web/address.py", "purpose"),
     ("checkout/api/idempotency.py", "'request'"),
@@ -144,7 +144,7 @@ def rotate() -> str:
 
 
 class World:
-    """A row for each column that the command rewrites, written under the old key."""
+    """A row for each column that the command rewrites, written with the old key."""
 
     def __init__(self, merchant: Merchant) -> None:
         Merchant.objects.filter(pk=merchant.pk).update(opt_in_enabled=True)
@@ -158,7 +158,7 @@ class World:
         tick(self.order, None, EMAIL)
 
     def check(self) -> None:
-        """Fail unless every row is found exactly once under the current keys."""
+        """Fail unless every row is found exactly once with the current keys."""
         assert key_check.database_mismatch() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
         assert (
@@ -227,7 +227,7 @@ class TestTheSteps:
         world.check()
 
     def test_include_rows_that_are_added_during_the_rotation(self, keys: Keys, world: World) -> None:
-        """Every row is found, no matter whether a process wrote it under the old key or under the new one."""
+        """Every row is found, no matter whether a process wrote it with the old key or with the new key."""
         keys.are(NEW, OLD)
         mia = codes.person_of("+447700900321")
         keys.are(OLD, NEW)
@@ -241,7 +241,7 @@ class TestTheSteps:
         assert Customer.objects.count() == 3
 
     def test_report_two_rows_with_the_same_number(self, keys: Keys, world: World) -> None:
-        """A number has two rows if one process uses the new key, and another does not know this key."""
+        """A number gets two rows if one process uses the new key, and a different process does not have this key."""
         keys.are(NEW)
         other = codes.person_of(LEA)
         keys.are(NEW, OLD)
@@ -259,9 +259,9 @@ class TestTheSteps:
 class TestTwoProcesses:
     @pytest.mark.django_db(transaction=True)
     def test_create_one_person_for_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Two processes create the same customer, one under the old key and one under the new key.
+        """Two processes create the same customer, one with the old key and one with the new key.
 
-        The second process waits for the first, and then finds the row of the first.
+        The second process waits for the first, and then finds the row that the first has created.
         """
         mine = threading.local()
 
@@ -299,7 +299,7 @@ class TestTwoProcesses:
 class TestAStop:
     @pytest.fixture
     def path(self, keys: Keys) -> str:
-        """Return the path of a link to stop texts that was sent under the old key."""
+        """Return the path of a link to stop texts that was sent before the rotation."""
         return urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINN))).path
 
     def test_holds_under_the_next_key_and_keeps_its_link(self, keys: Keys, path: str) -> None:

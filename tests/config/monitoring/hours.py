@@ -1,6 +1,7 @@
-"""Metric series for `promtool test rules`. Each alert must fire with one series, and must not with another.
+"""Metric series for `promtool test rules`. Each alert must fire with one series, and not with the other.
 
-A series is written in promtool's notation, with one value per 15 s: `0+5x40` rises by 5 forty times.
+A series is written in promtool's notation, with one value per 15 s. For example, `0+5x40` starts at 0 and rises by 5
+forty times.
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from tests.config.monitoring import rules
 
 
 class Series(NamedTuple):
-    """Values with which an alert must fire within some seconds (`bad`), or must not fire (`good`)."""
+    """Values with which an alert must fire within the given seconds (`bad`), or must not fire (`good`)."""
 
     bad: dict[str, str]
     good: dict[str, str]
@@ -82,7 +83,7 @@ SERIES: dict[str, Series] = {
     "ArchiveFails": Series(
         {"checkout_archive_failing": "1x30"}, {"checkout_archive_failing": "1x10 0 1x10 0"}, 330
     ),
-    # The hours begin at time 0, so the value is the number of seconds until the certificate expires.
+    # The simulated time begins at 0, so the value is the number of seconds until the certificate expires.
     "CertificateExpires": Series(
         {
             'checkout_certificate_expires_timestamp_seconds{host="a"}': "1209000x30",
@@ -172,7 +173,10 @@ SERIES: dict[str, Series] = {
 
 
 def tests(file: str) -> dict[str, Any]:
-    """Return promtool's test file: each alert fires in time, not too early, and not for good values."""
+    """Return promtool's test file.
+
+    Each alert fires in time but not too early, and does not fire for good values.
+    """
     found = []
     for rule in rules.RULES:
         series = SERIES[rule["alert"]]

@@ -1,4 +1,4 @@
-"""The alert rules of config/monitoring/alerts.yml, unchanged or with shorter times."""
+"""The alert rules of config/monitoring/alerts.yml, unchanged or with shorter durations."""
 
 import copy
 import re
@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parents[3] / "config" / "monitoring"
 Rule = dict[str, Any]
 RULES: list[Rule] = yaml.safe_load((HERE / "alerts.yml").read_text())["groups"][0]["rules"]
 NAMES = [rule["alert"] for rule in RULES]
-# Each alert whose threshold is a duration, and this threshold in seconds.
+# The alerts whose threshold is a duration, each with this threshold in seconds.
 SECONDS = {
     "BeatGone": 120,
     "WorkerStandsStill": 60,
@@ -24,14 +24,14 @@ _SPAN = re.compile(r"(?<=\[)(\d+)([sm])(?=\])")
 
 
 def lasts(rule: Rule) -> int:
-    """Return the number of seconds for which the expression must be true before the alert fires."""
+    """Return for how many seconds the expression must be true before the alert fires."""
     found = re.fullmatch(r"(\d+)([sm])", rule.get("for", "0s"))
     assert found is not None
     return int(found[1]) * (60 if found[2] == "m" else 1)
 
 
 def written(factor: float = 1.0) -> str:
-    """Return the text of a rules file for Prometheus, with all times multiplied by the factor."""
+    """Return the text of a rules file for Prometheus, with all durations multiplied by the factor."""
     rules = copy.deepcopy(RULES)
     for rule in rules:
         expression = _SPAN.sub(

@@ -28,7 +28,7 @@ class Alertmanager:
         self._http.trust_env = False
 
     def send(self, *names: str, is_over: bool = False) -> None:
-        """Report that these alerts fire, or that they are over, as Prometheus does."""
+        """Report that these alerts fire, or that they have ended, as Prometheus does."""
         now = datetime.now(UTC)
         times = {"startsAt": (now - timedelta(minutes=5)).isoformat()} | (
             {"endsAt": now.isoformat()} if is_over else {}
@@ -40,7 +40,7 @@ class Alertmanager:
         self._http.post(self._url, json=alerts, timeout=5).raise_for_status()
 
     def suppressed(self) -> set[str]:
-        """Return the names of the alerts about which no one is notified."""
+        """Return the names of the alerts that Alertmanager suppresses, so that no one is notified."""
         found: list[dict[str, Any]] = self._http.get(self._url, timeout=5).json()
         return {alert["labels"]["alertname"] for alert in found if alert["status"]["state"] == "suppressed"}
 

@@ -1,4 +1,4 @@
-"""The alert rules and the dashboard use only existing metrics, and each alert has a runbook."""
+"""The alert rules and the dashboard use only metrics that exist, and each alert has a runbook."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def test_each_has_a_runbook(name: str) -> None:
 @pytest.mark.django_db
 def test_alerts_and_panels_use_only_exported_metrics() -> None:
     metrics.read_figures()
-    # Workers and beat import these modules, and so export their metrics.
+    # Workers and beat import these modules, and therefore export their metrics.
     assert sending.OUTCOMES and outbox.OUTCOMES and certificates.EXPIRES
     told = {
         line.split()[2] for line in metrics.metrics_text().decode().splitlines() if line.startswith("# TYPE")
@@ -44,7 +44,7 @@ def test_alerts_and_panels_use_only_exported_metrics() -> None:
 
 @pytest.mark.parametrize("outcome", ["checkout_sms_total.unreachable", "checkout_mails_total.failed"])
 def test_counters_of_alerts_exist_before_the_first_failure(outcome: str) -> None:
-    """`increase` ignores the first value of a series, so that the first failures would not count."""
+    """`increase` ignores the first value of a series, so it would miss the first failures."""
     assert sending.OUTCOMES and outbox.OUTCOMES
     name, _, label = outcome.partition(".")
     assert REGISTRY.get_sample_value(name, {"outcome": label}) is not None
@@ -60,7 +60,7 @@ def test_counters_of_refused_writes_exist_before_the_first_one() -> None:
 
 @pytest.mark.long
 class TestHour:
-    """The real durations of the alerts. `promtool test rules` simulates hours of given values."""
+    """The real durations of the alerts. `promtool test rules` simulates hours with given values."""
 
     def test_fires_on_time_and_not_before(self, tmp_path: Path) -> None:
         (tmp_path / "hours.json").write_text(json.dumps(hours.tests(str(rules.HERE / "alerts.yml"))))

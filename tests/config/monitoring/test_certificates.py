@@ -1,4 +1,4 @@
-"""The metric with the time at which a public host's certificate expires."""
+"""The metric for the time at which a public host's certificate expires."""
 
 import time
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.rule("environment.alerts")
 
 
 def days_left() -> float:
-    """Read the certificate of localhost, and return in how many days it expires by the metric."""
+    """Read the certificate of localhost, and return in how many days it expires according to the metric."""
     certificates.measure()
     labels = {"host": "localhost"}
     expires = REGISTRY.get_sample_value("checkout_certificate_expires_timestamp_seconds", labels)

@@ -1,8 +1,8 @@
 """A real Prometheus watches the service. Without a fault, no alert fires. Each fault makes its alerts fire.
 
-During the faults, the durations in the rules are divided by twenty. The times of the service are not changed.
-For example, the service reads its figures every five seconds, and counts an operation as unresolved only
-after a minute. The alert about a hold whose merchant was not notified can fire only in the hold's last 30 s.
+To keep the test short, the durations in the rules are divided by twenty while there are faults. The service's own times
+are not changed. For example, the service reads its figures every five seconds, and counts an operation as unresolved
+only after a minute. The alert about a hold whose merchant was not notified can fire only in the hold's last 30 s.
 """
 
 import time
@@ -73,7 +73,7 @@ SmsMessage.objects.create(
     phone="+447700900123", body="Thanks", due_at=now, ends_at=now + timedelta(minutes=10), created_at=now,
 )
 """
-# The mail server refuses these mails, because the subject has two lines.
+# The mail server refuses these mails, because their subject has two lines.
 QUEUE_MAILS = """
 from config.lib import clock
 from portal.models import OutboundEmail
@@ -131,7 +131,7 @@ def open_the_database(world: World) -> None:
 
 
 def fill_the_pool(world: World) -> None:
-    """Lock a table, and start callers that wait for it. The callers outnumber the pool's connections."""
+    """Lock a table, and start more callers than the pool has connections, all of which wait for the table."""
     world.hold("payments_merchant")
     world.call_in_parallel(24, "merchant/v1/checkouts")
 
@@ -150,7 +150,7 @@ def repair_the_bank(world: World) -> None:
 
 
 def hang_the_bank(world: World) -> None:
-    """Make the bank hang, and start payments that outnumber the service's slots for calls to the bank."""
+    """Make the bank hang, and start more payments than the service has slots for calls to the bank."""
     uuids = [world.merchant.create() for _ in range(12)]
     world.set_fault("hang", "authorize")
     for uuid in uuids:
@@ -171,8 +171,7 @@ def delay_the_notification(world: World) -> None:
 def refuse_with(status: int) -> Callable[[World], None]:
     """Return a function that makes the merchant answer every webhook with this status.
 
-    The function waits until the webhook about a hold is parked. It then advances the hold to its last half
-    minute.
+    The function waits until the webhook about a hold is parked. It then advances the hold to its last half minute.
     """
 
     def refuse(world: World) -> None:
@@ -186,7 +185,7 @@ def refuse_with(status: int) -> Callable[[World], None]:
 
 
 def bring_another_server(world: World) -> None:
-    """Set the database's mark to another server, as in a restored database."""
+    """Set the database's mark to a different server, as in a restored database."""
     world.service.command("shell", "--command", MARK.format("'another'"))
 
 
@@ -202,7 +201,7 @@ def leave_in_doubt(world: World) -> None:
 
 
 def give_up(world: World) -> None:
-    """Repair the bank, and give up the operations that would otherwise stay in doubt for a day."""
+    """Repair the bank, and give up the operations that would otherwise remain unresolved for a day."""
     repair_the_bank(world)
     world.service.command("shell", "--command", GIVE_UP)
 
@@ -301,8 +300,8 @@ def take_webhooks(world: World) -> None:
     world.shop.answer_with(200)
 
 
-# Each fault, the alerts that must fire, and the repair. The service here has one version and no replica, so
-# the alerts about versions and replicas are tested only with promtool.
+# Each fault, the alerts that it must cause, and its repair. This test has only one version and no replica, so the
+# alerts about versions and replicas are tested only with promtool.
 FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], None]]] = {
     "web dead": (kill("web"), {"WebDown"}, whole_again),
     "worker dead": (kill("worker"), {"WorkerDown", "QueueStuck"}, whole_again),
@@ -333,7 +332,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
 
 @pytest.fixture(scope="module")
 def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Prometheus, Prometheus]]:
-    """Yield the service, a Prometheus with the original rules, and one with shortened durations."""
+    """Yield the service, a Prometheus with the original rules, and a Prometheus with shortened durations."""
     folder = tmp_path_factory.mktemp("watched")
     with (
         watched.running(folder / "service") as (world, ports),
@@ -344,7 +343,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, 
 
 
 def test_no_alert_fires_in_ten_calm_minutes(watching: tuple[World, Prometheus, Prometheus]) -> None:
-    """This test runs first, before anything is broken."""
+    """This test must run first, before any fault is caused."""
     _, real, _ = watching
     time.sleep(CALM_SECONDS)
     assert real.ever_fired() == set()

@@ -25,7 +25,7 @@ from tests.journeys.service import Service
 from tests.webhooks.receivers import receiving
 
 TOKEN = "nobody-guesses-this-token"
-# Sizes of the pool and the bulkheads that a few callers can use up.
+# Sizes of the pool and of the bulkheads, so small that a few callers can use them up.
 SMALL = {"DATABASE_POOL": "4", "PROVIDER_SLOTS": "2", "CAPTURE_SLOTS": "2"}
 SET_FAULT = """
 from payments.providers.sandbox import fault_injection
@@ -56,7 +56,7 @@ class Prometheus:
         }
 
     def runbooks(self) -> set[str]:
-        """Return the links to the runbooks of the alerts that fire now or will soon."""
+        """Return the runbook links of the alerts that fire now or will soon."""
         return {one["annotations"]["runbook"] for one in self._api("alerts")["alerts"]}
 
     def ever_fired(self) -> set[str]:
@@ -65,7 +65,7 @@ class Prometheus:
         return {one["metric"]["alertname"] for one in found}
 
     def value(self, query: str) -> float | None:
-        """Return the first value of a query, or None if there is none."""
+        """Return the first value of a query, or None if the query has no result."""
         found = self._api("query", query=query)["result"]
         return float(found[0]["value"][1]) if found else None
 
@@ -77,7 +77,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -> Iterator[Prometheus]:
-    """Run Prometheus with the files of config/monitoring, with a test's ports and times * `factor`."""
+    """Run Prometheus with the files of config/monitoring, with a test's ports, and all times multiplied by `factor`."""
     folder.mkdir()
     told = yaml.safe_load((rules.HERE / "prometheus.yml").read_text())
     told["global"] |= {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
@@ -111,7 +111,7 @@ def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -
 
 
 class PublicHost:
-    """A server with TLS, as the proxy. Its certificate is written to a file that beat trusts."""
+    """A server with TLS that replaces the proxy. It writes its certificate to a file that beat trusts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.trusted = folder, folder / "pair.pem"
@@ -133,7 +133,7 @@ class PublicHost:
 
 
 class World:
-    """The service, methods that cause faults in it, and a merchant with a constant flow of orders."""
+    """The service, methods that cause faults in it, and a merchant with a constant stream of orders."""
 
     def __init__(self, whole: Deployment, helper: Service, shop: Receiver, host: PublicHost) -> None:
         self.whole, self.service, self.shop, self.host = whole, helper, shop, host
@@ -144,13 +144,13 @@ class World:
         self._threads[0].start()
 
     def _trade(self) -> None:
-        """Create, pay, capture and refund orders in a loop, regardless of errors."""
+        """Create, pay, capture and refund orders in a loop, and continue after errors."""
         while not self._is_over.wait(0.2):
             with contextlib.suppress(AssertionError, requests.RequestException, KeyError):
                 self.merchant.refund(self.merchant.captured())
 
     def call_in_parallel(self, callers: int, path: str, body: Any = None) -> None:
-        """Start this many callers, which each request a path of the API in a loop."""
+        """Start this many callers. Each requests a path of the API in a loop."""
 
         def ask() -> None:
             with requests.Session() as http:
@@ -169,7 +169,7 @@ class World:
         self._is_crowd_over.set()
 
     def set_fault(self, mode: str, *verbs: str, times: int = 100_000) -> None:
-        """Make calls of the sandbox bank fail in this mode from now on. `times=0` ends the fault."""
+        """From now on, make the sandbox bank's calls fail in this mode. `times=0` ends the fault."""
         wanted = verbs or ("authorize", "capture", "void", "refund", "look_up")
         self.service.command("shell", "--command", SET_FAULT.format(verbs=wanted, mode=mode, times=times))
 
@@ -179,7 +179,7 @@ class World:
         return bool(status == "parked")
 
     def hold(self, table: str) -> None:
-        """Lock a table until `let_go` is called. In between, no one can read the table."""
+        """Lock a table until `let_go` is called. Until then, no connection can read the table."""
         self._holder = psycopg.connect(self.whole.engines.database_url)
         self._holder.execute("SET lock_timeout = 0")
         self._holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
@@ -188,7 +188,7 @@ class World:
         self._holder.close()
 
     def open_database(self, is_open: bool) -> None:
-        """Let the database accept connections, or make it refuse them and end the existing ones."""
+        """Let the database accept connections, or make it refuse new ones and end the existing ones."""
         there = self.whole.engines.database_url.replace("@/checkout", "@/postgres")
         with psycopg.connect(there, autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE checkout ALLOW_CONNECTIONS {is_open}")
@@ -202,7 +202,7 @@ class World:
         self._set_in_postgres("default_transaction_read_only", str(is_read_only))
 
     def archive_with(self, command: str) -> None:
-        """Let PostgreSQL archive its log with this command, and begin a new segment of the log."""
+        """Let PostgreSQL archive its log with this command, and start a new log segment."""
         self._set_in_postgres("archive_command", command)
         self.whole.one_row("SELECT pg_switch_wal()")
 
@@ -212,14 +212,14 @@ class World:
             connection.execute("SELECT pg_reload_conf()")
 
     def set_clock(self, part: str, ahead: str) -> None:
-        """Restart a part with a clock that is ahead by a time such as "30s"."""
+        """Restart a part of the service with a clock that is ahead by a time such as "30s"."""
         usual = self.whole.parts[part]
         self.whole.kill(part)
         self.whole.parts[part] = Part(
             ("faketime", "-f", f"+{ahead}", *usual.command), {**usual.variables, **WRONG_CLOCK}
         )
         self.whole.start(part)
-        self.whole.parts[part] = usual  # for the next start
+        self.whole.parts[part] = usual  # used at the next start
 
     def end(self) -> None:
         self._is_over.set()
@@ -229,7 +229,7 @@ class World:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
-    """Run the service with metrics; yield it, and the port of each job in Prometheus' configuration."""
+    """Run the service with metrics; yield it, and the port of each job in the Prometheus configuration."""
     archiving = {"archive_mode": "on", "archive_command": "true"}
     with deployment.running(folder, archiving) as (whole, helper), receiver.listening() as shop:
         host = PublicHost(folder)

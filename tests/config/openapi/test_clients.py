@@ -1,4 +1,4 @@
-"""Client code that is generated from the API's document has no numbered names, and is not too long."""
+"""Client code generated from the API's document has no numbered names, and is not too long."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from tests.config import described
 from tests.journeys.generated import making
 
-MAX_LINES = 630  # for each operation of the API, with all models
+MAX_LINES = 630  # lines for each operation of the API, including all models
 
 
 @pytest.mark.rule("api.clients")

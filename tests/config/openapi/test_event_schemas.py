@@ -1,4 +1,4 @@
-"""Each event type has a JSON Schema at a stable address, and the bodies of events fit it."""
+"""Each event type has a JSON Schema at a stable address, and the events' bodies are valid in it."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The API's document has nothing that breaks the clients of openapi-generator, for any language."""
+"""The API's document contains no construct that breaks a client of openapi-generator, in any language."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.config import described
 from tests.journeys.generated import making, openapi_generator
 
-# Classes that the generators add to a client, and that some put next to the classes of the document's schemas.
+# Classes that the generators add to a client. Some generators put them next to the classes of the document's schemas.
 OWN_CLASSES = {
     "ApiAbstractions", "ApiBase", "ApiCallback", "ApiClient", "ApiError", "ApiException", "ApiModelBase", "ApiResponse",
     "Configuration", "FormDataProcessor", "GenericOpenAPIError", "HeaderSelector", "ObjectSerializer", "Pair",
@@ -21,7 +21,7 @@ NOT_PORTABLE = re.compile(
     r"\(\?|\\[up]|\\x[89A-Fa-f]"
 )  # look-around, `\u`, `\p`, and bytes of UTF-8 sequences
 FORM = "application/x-www-form-urlencoded"
-# The endings of the generated files by generator. These clients are not recommended, and are not compiled.
+# The endings of the generated files, by generator. These clients are not recommended, so no test compiles them.
 UNRECOMMENDED = {"java": ".java", "kotlin": ".kt", "csharp": ".cs"}
 COMMENT = re.compile(r"^\s*(\*|//|/\*).*$", re.MULTILINE)
 IMPORTED_MODEL = re.compile(r"^import org\.openapitools\.client\.models?\.(\w+);?$", re.MULTILINE)
@@ -35,7 +35,7 @@ def document() -> dict[str, Any]:
 
 
 def parts_of(value: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each object in the document, with its place."""
+    """Yield each object in the document, with its position."""
     if isinstance(value, dict):
         yield place, value
     members = (
@@ -50,7 +50,10 @@ def test_patterns_are_on_plain_strings_and_mean_the_same_in_every_language(docum
     with_pattern = {place: part for place, part in parts_of(document) if isinstance(part.get("pattern"), str)}
     assert len(with_pattern) > 10
     formats = {part.get("format") for part in with_pattern.values()}
-    assert formats <= {None, "uri"}  # generators match a pattern against a parsed time
+    assert formats <= {
+        None,
+        "uri",
+    }  # generators match a pattern against the parsed time, not against the text
     refused = [place for place, part in with_pattern.items() if NOT_PORTABLE.search(part["pattern"])]
     assert refused == []
 

@@ -143,7 +143,7 @@ class TestExamples:
     def test_of_a_future_event_type_fit_the_feed(self, document: dict[str, Any]) -> None:
         """An event of a new type is valid in the feed's schema, even if the schema forbids unknown fields.
 
-        An event of a current type with an unknown field is not valid in that schema.
+        An event of a current type is not valid in that schema if it has an unknown field.
         """
         listed = document["components"]["schemas"]["ListedEvent"]["properties"]["event"]
         told = examples.event_example("checkout.voided")
@@ -182,7 +182,7 @@ def _examples(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 class TestAnswers:
-    """Real responses are valid in the document's schemas, and have no field that these do not define."""
+    """Real responses are valid in the document's schemas, and contain only fields that the schemas define."""
 
     def fits(self, document: dict[str, Any], answer: Any, name: str) -> dict[str, Any]:
         part = described.response_schema(document, name, answer.status_code)

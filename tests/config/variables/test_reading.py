@@ -1,4 +1,4 @@
-"""Wrong configurations: each is refused with one sentence, and several are reported together."""
+"""Each wrong configuration is refused with one sentence, and several faults are reported together."""
 
 import os
 import subprocess
@@ -179,7 +179,7 @@ def test_lists_and_networks_are_read() -> None:
 
 
 def test_defaults_fit_their_own_kind() -> None:
-    """A default that is written into `.env.example` must be accepted when it is read back."""
+    """A default that is written into `.env.example` must be accepted when it is read again."""
     read = reading.read(LOCAL)
     for name, described in TABLE.items():
         if isinstance(described.default, int | str) and described.default != "":

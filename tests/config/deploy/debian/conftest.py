@@ -1,4 +1,4 @@
-"""The packages and the code of docs/install.md, installed once for all tests with a machine."""
+"""The packages and the code that docs/install.md installs, installed once for all tests with a machine."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ SOURCE = re.compile(r"--branch v\S+ <where you have it from>")
 
 @pytest.fixture(scope="session")
 def installed() -> Iterator[Machine]:
-    """Type sections 1 and 2 of docs/install.md, and install the code a second time, as version 1.1.0."""
+    """Type sections 1 and 2 of docs/install.md, and install the same code again as version 1.1.0."""
     with machine.empty() as made:
         packages = pages.block("install.md", "apt update").partition("\ntimedatectl")[0]
         code = SOURCE.sub(f"{REPOSITORY}/.git", pages.block("install.md", "make install static"))

@@ -1,7 +1,8 @@
 """A machine with an empty Debian 13 and its own systemd, in a container of systemd-nspawn.
 
-The container needs no engine and no image: debootstrap fetches Debian's base packages. Root is required. While
-packages are installed, the machine uses the network of this host; after its start it has only a loopback device.
+The container needs no container engine and no image, because debootstrap fetches Debian's base packages. Root is
+required. While packages are installed, the machine uses this host's network. After its start, it has only a loopback
+device.
 """
 
 import contextlib
@@ -17,9 +18,9 @@ from tests.config.deploy.package import ROOT
 from tests.journeys.polling import until
 
 DEBIAN, MIRROR = "trixie", "http://deb.debian.org/debian"
-# An installation by debootstrap has the packages of priority "required", and a machine has systemd too.
+# debootstrap installs the packages of priority "required". A machine needs systemd too.
 BASE_PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates"
-# The repository and this host's certificates, as the machine sees them.
+# The repository and this host's certificates, mounted in the machine.
 REPOSITORY, CERTIFICATES = "/repository", "/etc/ssl/host.crt"
 OUTSIDE = Path("/etc/ssl/certs/ca-certificates.crt")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -28,7 +29,7 @@ NSPAWN = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit"]
 
 
 class Machine:
-    """The machine with its files in `root`. `type_before_start` and `type` run commands as root."""
+    """The machine whose files are in `root`. `type_before_start` and `type` run commands as root."""
 
     def __init__(self, root: Path, name: str = "debian") -> None:
         self.root, self.name = root, name
@@ -36,7 +37,7 @@ class Machine:
         self._init = 0
 
     def type_before_start(self, commands: str) -> str:
-        """Run commands while no service runs, with access to package registries. Return what they print."""
+        """Run commands before any service runs, with access to package registries. Return their output."""
         words = [*NSPAWN, f"--directory={self.root}", "--resolv-conf=copy-host"]
         words += [f"--bind-ro={ROOT}:{REPOSITORY}", f"--bind-ro={OUTSIDE}:{CERTIFICATES}"]
         for name, value in (SHELL | {"PIP_CERT": CERTIFICATES}).items():
@@ -44,18 +45,18 @@ class Machine:
         return _output([*words, *_shell(commands)])
 
     def type(self, commands: str) -> str:
-        """Run commands on the running machine, with `set -euo pipefail`. Return what they print."""
+        """Run commands on the running machine, with `set -euo pipefail`. Return their output."""
         return _output(self.inside(*_shell(commands)))
 
     def inside(self, *command: str) -> list[str]:
-        """Return the words that run a command in all namespaces of the machine."""
+        """Return the command line that runs a command in all namespaces of the machine."""
         variables = [f"{name}={value}" for name, value in SHELL.items()]
         return ["nsenter", "--target", str(self._init), "--all", "env", "-i", *variables, *command]
 
     def start(self, bridge: str = "", address: str = "") -> None:
         """Boot the machine, and wait until systemd has started all its units.
 
-        The machine gets the address in the network of the bridge. Without a bridge it has only a loopback device.
+        The machine gets the address in the bridge's network. Without a bridge, it has only a loopback device.
         """
         words = [*NSPAWN, f"--machine={self.name}", f"--directory={self.root}", "--boot", "--console=pipe"]
         words.append(f"--network-bridge={bridge}" if bridge else "--private-network")
@@ -93,7 +94,10 @@ class Machine:
             self._nspawn = None
 
     def _ip(self, *words: str) -> bool:
-        """Run `ip` in the machine's network. Debian's base packages lack it."""
+        """Run `ip` in the machine's network.
+
+        The program is this host's, because Debian's base packages do not include it.
+        """
         command = ["nsenter", "--target", str(self._init), "--net", "ip", *words]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -106,7 +110,7 @@ class Machine:
 
 @contextlib.contextmanager
 def empty() -> Iterator[Machine]:
-    """Make a machine with Debian's base packages and delete it at the end."""
+    """Make a machine with Debian's base packages, and delete it when the block ends."""
     assert os.getuid() == 0, "This test makes a container of systemd-nspawn, which needs root."
     folder = Path(tempfile.mkdtemp(prefix="checkout-debian-"))
     try:
@@ -127,7 +131,7 @@ def empty() -> Iterator[Machine]:
 
 @contextlib.contextmanager
 def copied(machine: Machine, name: str, folder: Path) -> Iterator[Machine]:
-    """Make another machine with the same files. Its own changes are in `folder`."""
+    """Make another machine with the same files. It writes its own changes to `folder`."""
     upper, work, merged = (folder / name / part for part in ("changes", "work", "root"))
     for made in (upper, work, merged):
         made.mkdir(parents=True)
@@ -143,7 +147,7 @@ def copied(machine: Machine, name: str, folder: Path) -> Iterator[Machine]:
 
 @contextlib.contextmanager
 def bridge(name: str) -> Iterator[str]:
-    """Make a network for machines, without an address of this host. Yield its name."""
+    """Make a network for machines, in which this host has no address. Yield its name."""
     _output(["ip", "link", "add", name, "type", "bridge"])
     try:
         _output(["ip", "link", "set", name, "up"])
@@ -163,7 +167,7 @@ def _output(words: list[str]) -> str:
 
 
 def _first_child(nspawn: subprocess.Popen[bytes]) -> int:
-    """Return the process id of the machine's systemd, or 0 if another program prepares its start."""
+    """Return the process id of the machine's systemd, or 0 while another program still prepares its start."""
     if nspawn.poll() is not None:
         raise AssertionError(nspawn.communicate()[1].decode())
     children = Path(f"/proc/{nspawn.pid}/task/{nspawn.pid}/children").read_text().split()

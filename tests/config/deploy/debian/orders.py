@@ -1,4 +1,4 @@
-"""Orders of a merchant on machines with Debian."""
+"""A merchant's orders on machines with Debian."""
 
 import contextlib
 import json
@@ -18,9 +18,9 @@ def api_client(made: Machine, name: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def buying(made: Machine, client: dict[str, str], *options: str) -> Iterator[dict[str, Any]]:
-    """Let buyers order on this machine until the block ends. Their outcome is in the dictionary afterwards.
+    """Let buyers order on this machine until the block ends. The dictionary then has their outcome.
 
-    The option `--repeat` makes them repeat calls that fail.
+    With the option `--repeat`, they repeat calls that fail.
     """
     outcome: dict[str, Any] = {}
     buyers = subprocess.Popen(

@@ -1,7 +1,8 @@
-"""docs/install.md and docs/operate.md, typed on an empty Debian 13: installation, order, upgrade, restore.
+"""Types docs/install.md and docs/operate.md on an empty Debian 13: installation, order, upgrade, restore.
 
-Only these commands differ: there is no certificate authority here, so the proxy keeps its first certificate; and what
-needs the internet is typed before the machine starts, with PyPI and Debian's registry as the only addresses.
+The test departs from the pages in two ways. The proxy keeps its first certificate, because there is no certificate
+authority here. Commands that need the internet are typed before the machine starts, and they can reach only PyPI and
+Debian's registry.
 """
 
 import re
@@ -38,7 +39,7 @@ exit 1
 
 @pytest.fixture(scope="module")
 def debian(installed: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """Install the service by the commands of docs/install.md, and start it."""
+    """Install the service with the commands of docs/install.md, and start it."""
     with machine.copied(installed, "debian", tmp_path_factory.mktemp("machine")) as made:
         made.start()
         install_database_and_proxy(made)
@@ -58,7 +59,7 @@ def install_database_and_proxy(made: Machine) -> None:
 
 
 def start(made: Machine) -> None:
-    """Start the processes as in the page. `doctor` says only that there is no mail server and no authority here."""
+    """Start the processes as on the page. `doctor` reports only the missing mail server and authority."""
     commands = install("systemctl enable").partition("checkout-manage doctor")[0]
     made.type(f"cd /srv/checkout\n{commands}")
     doctor = made.type("checkout-manage doctor || true")
@@ -67,7 +68,7 @@ def start(made: Machine) -> None:
 
 
 def test_an_order_is_paid_captured_and_refunded(debian: Machine) -> None:
-    """The commands of the page, in one shell. The sandbox's `pay` call replaces the customer at the page."""
+    """Run the commands of the page in one shell. The sandbox's `pay` call replaces the customer at the page."""
     client = api_client(debian, "Acme")
     create = install("oauth/token").replace("client_id=…", f"client_id={client['client_id']}")
     create = create.replace("client_secret=…", f"client_secret={client['client_secret']}")

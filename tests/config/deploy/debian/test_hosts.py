@@ -1,4 +1,4 @@
-"""docs/scale.md, typed on six machines: the power of each web and worker host is cut while orders are made."""
+"""Types docs/scale.md on six machines, and cuts the power of each web and worker host during orders."""
 
 import contextlib
 import re
@@ -25,10 +25,10 @@ ADDRESSES = {
     "worker-1": "10.0.0.21",
     "worker-2": "10.0.0.22",
 }
-# The services of Debian that each machine runs. The copies have the packages of all.
+# The Debian services that each machine runs. Every machine has the packages of all of them.
 DEBIANS = {"data": ("postgresql", "redis-server"), "balancer": ("nginx",)}
 PASSWORD = "0123456789abcdef"
-# A managed PostgreSQL and a managed Redis: both only with TLS, by an authority of their own.
+# A managed PostgreSQL and a managed Redis. Both accept only TLS, with certificates from their own authority.
 MANAGED = f"""
 cd /etc/ssl && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=managed -keyout ca.key -out managed.crt \\
   -addext keyUsage=critical,keyCertSign,cRLSign
@@ -60,7 +60,7 @@ NAMES = "echo '10.0.0.5 db.internal redis.internal\n10.0.0.10 pay.example' >> /e
 
 @pytest.fixture(scope="module")
 def hosts(installed: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Machine]]:
-    """Install the service on its machines, by the commands of docs/scale.md."""
+    """Install the service on its machines, with the commands of docs/scale.md."""
     folder = tmp_path_factory.mktemp("machines")
     with contextlib.ExitStack() as stack:
         bridge = stack.enter_context(machine.bridge("checkout-hosts"))
@@ -84,7 +84,7 @@ def _keep_services(host: Machine, kept: tuple[str, ...]) -> None:
 
 
 def _install_data(made: dict[str, Machine]) -> None:
-    """Start the managed servers, and write the files of variables with their addresses."""
+    """Start the managed servers, and write the variable files with their addresses."""
     data = made["data"]
     data.type(MANAGED)
     variables = install("/etc/checkout.env").replace("ENVIRONMENT=production", "ENVIRONMENT=sandbox")

@@ -1,4 +1,4 @@
-"""Columns of the admin: short ids, links, and the cause of a change in words."""
+"""Admin columns show short ids, links, and the cause of a change as a phrase."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The question that the admin asks an operator before it runs an action."""
+"""The admin asks an operator to confirm an action before it runs."""
 
 import pytest
 from django.contrib import admin

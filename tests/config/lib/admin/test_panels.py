@@ -1,4 +1,4 @@
-"""The links on the admin page of a row. They lead to the lists of rows that refer to this row."""
+"""The links on a row's admin page lead to lists of the rows that refer to this row."""
 
 from typing import Any
 
@@ -33,10 +33,10 @@ class TestReferring:
         assert list(panels.referring_fields(Payment, shown_of(Checkout))) == []
 
     def test_of_every_admin_leads_by_an_index(self) -> None:
-        """Each column that a link filters by is the first column of an index in the database.
+        """Each column that a link filters by is the first column of a database index.
 
-        A partial index counts only if its condition is that the column is not null. For a partitioned table,
-        each partition must have the index.
+        A partial index counts only if its condition is that the column is not null. For a partitioned table, each
+        partition must have the index.
         """
         with connection.cursor() as cursor:
             cursor.execute("""

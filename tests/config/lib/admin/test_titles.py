@@ -1,4 +1,4 @@
-"""Labels of fields and of choices on admin pages, and the hints of searches, are plain words."""
+"""Labels of fields and choices on admin pages, and the hints for searches, are plain words."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ from payments.models import Movement, Operation, Payment
 from portal.models import Membership
 from webhooks.models import Attempt, Delivery
 
-# The beginnings and ends of column names that a label does not have: "is_open", "created_at", "refund_uuid".
+# Beginnings and ends of column names that a label must not have: "is_open", "created_at", "refund_uuid".
 BARE = re.compile(r"_|^is |( at| uuid)$")
 CODE = re.compile(r"_|^[a-z]|: ")
 
@@ -58,7 +58,7 @@ def test_labels_of_choices_are_plain_words() -> None:
         if model._meta.app_label in ours
         for field in model._meta.fields
         for value, label in field.flatchoices
-        if CODE.search(str(label)) and str(label) != value  # the type of an event is its own label
+        if CODE.search(str(label)) and str(label) != value  # an event type is its own label
     }
     assert coded == set()
 

@@ -13,7 +13,7 @@ AT = datetime(2026, 6, 1, 18, 30, 0, 123_456, UTC)
 
 
 class DoorOut(Out):
-    """An example: a door that always has a key while it is closed, and that can have a guest at any time."""
+    """An example: a door always has a key while it is closed, and can have a guest at any time."""
 
     status = OpenChoice(("open", "closed"))
     key = drf.CharField(required=False)

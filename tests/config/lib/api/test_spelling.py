@@ -1,4 +1,4 @@
-"""Which known name, path or address a caller probably meant."""
+"""The service suggests the name, path or address that a caller probably meant."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""The values of one request's body never appear in the result for another body."""
+"""Values from one request's body never appear in the result for a different request."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

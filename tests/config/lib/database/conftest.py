@@ -13,11 +13,11 @@ def one_standby(django_db_setup: None) -> Iterator[Standby]:
 
 @pytest.fixture
 def standby(one_standby: Standby, transactional_db: None) -> Iterator[Standby]:
-    """Yield a configured replica that has all commits."""
+    """Yield a configured replica that has caught up with the primary."""
     with named(one_standby.url):
         one_standby.catch_up()
         yield one_standby
-        # A failed test can leave the replica stopped.
+        # An earlier test that failed can have left the replica stopped.
         if not one_standby.is_running:
             one_standby.start()
         one_standby.resume()

@@ -1,4 +1,4 @@
-"""A streaming replica of the tests' PostgreSQL, made with the pg_basebackup of the same Python package."""
+"""A streaming replica of the tests' PostgreSQL. The same Python package provides its pg_basebackup."""
 
 import inspect
 import os
@@ -52,7 +52,7 @@ class Standby:
     def start(self) -> None:
         """Start the replica from a new copy of the primary.
 
-        A replica that was killed under load might not be able to continue from where it stopped.
+        A replica that was killed under load might be unable to continue from where it stopped.
         """
         shutil.rmtree(self.folder / "postgres", ignore_errors=True)
         self._copy()
@@ -69,7 +69,7 @@ class Standby:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Freeze the replica until the block ends: it accepts connections and does not answer."""
+        """Freeze the replica until the block ends. It still accepts connections, but does not answer."""
         self._signal(signal.SIGSTOP)
         try:
             yield
@@ -88,7 +88,7 @@ class Standby:
             return cursor.fetchone()[0] if cursor.description else None  # type: ignore[index]
 
     def pause(self) -> None:
-        """Pause the replay of the write-ahead log, so that the replica does not show later commits."""
+        """Stop applying the write-ahead log, so that the replica does not show later commits."""
         self.ask("SELECT pg_wal_replay_pause()")
         wait_for(lambda: bool(self.ask("SELECT pg_get_wal_replay_pause_state() = 'paused'")))
 
@@ -96,7 +96,7 @@ class Standby:
         self.ask("SELECT pg_wal_replay_resume()")
 
     def catch_up(self) -> None:
-        """Wait until the replica has all commits, and until this process has noticed that."""
+        """Wait until the replica has all commits, and until this process has noticed it."""
         with connection.cursor() as cursor:
             # The position of this message in the write-ahead log is after all earlier writes.
             cursor.execute("SELECT pg_logical_emit_message(true, 'tests', '')")
@@ -108,8 +108,8 @@ class Standby:
     def _is_read(self) -> bool:
         """Return whether the replica has reached the position that a read requires.
 
-        The required position can be later than all writes of the test, because the primary also writes on its
-        own, for example in a vacuum.
+        The required position can be later than all writes of the test, because the primary also writes for other
+        reasons, for example in a vacuum.
         """
         lag.measure_lag()
         wanted = lag.required_position()
@@ -118,7 +118,7 @@ class Standby:
 
     @contextmanager
     def received_statements(self) -> Iterator[list[str]]:
-        """Yield a list. When the block has ended, it contains the statements that the replica received."""
+        """Yield a list. At the end of the block, it contains the statements that the replica received."""
         log, found = self.folder / "postgres.log", list[str]()
         begin = log.stat().st_size
         yield found
@@ -147,7 +147,7 @@ def running() -> Iterator[Standby]:
 def _ensure_connection() -> Any:
     """Return Django's original `ensure_connection` method.
 
-    Django's test framework replaces it with one that refuses databases that were added after the start.
+    Django's test framework replaces it with a method that refuses databases that were added after the start.
     """
     found = BaseDatabaseWrapper.ensure_connection
     return inspect.getclosurevars(found).nonlocals.get("real_ensure_connection", found)
@@ -157,7 +157,7 @@ def _ensure_connection() -> Any:
 def named(url: str) -> Iterator[None]:
     """Configure the replica at this URL in this process until the block ends.
 
-    DATABASE_REPLICA_URL does the same at the start of a process.
+    DATABASE_REPLICA_URL does the same when a process starts.
     """
     read = starting.read({"DATABASE_REPLICA_URL": url})["DATABASES"]
     configured = connections.configure_settings(
@@ -178,13 +178,13 @@ def named(url: str) -> Iterator[None]:
 
 
 def read_by() -> dict[str, float]:
-    """Return how many reads the replica and the primary have each served."""
+    """Return how many reads the replica has served, and how many the primary has served."""
     return {by: replica.READS.labels(by)._value.get() for by in ("replica", "primary")}
 
 
 @contextmanager
 def counted() -> Iterator[dict[str, float]]:
-    """Yield a dict. When the block has ended, it contains the number of reads that each server served."""
+    """Yield a dict. At the end of the block, it contains the number of reads that each server served."""
     before, found = read_by(), dict[str, float]()
     yield found
     found |= {by: count - before[by] for by, count in read_by().items()}

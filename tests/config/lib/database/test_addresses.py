@@ -1,4 +1,4 @@
-"""Which pages of the portal and of operators the replica serves, and which queries it never gets."""
+"""The replica serves only some pages of the portal and of operators, and never gets certain queries."""
 
 import re
 from collections.abc import Iterator
@@ -41,11 +41,12 @@ FILES = {
     "portal_groups_csv",
     "portal_payout_csv",
 }
-# Tables about identity and permissions: sessions, second factors, users, roles and rights.
+# Tables with identities and permissions: sessions, second factors, users, roles and rights.
 OF_ACCESS = re.compile(
     r'FROM "(django_session|auth_\w+|account_\w+|mfa_\w+|usersessions_\w+|portal_membership|portal_user)"'
 )
-# Statements that write. A query that begins with `WITH found AS MATERIALIZED` only locks and reads.
+# Statements that write. A query that begins with `WITH found AS MATERIALIZED` does not count, because it only locks and
+# reads.
 WRITING = re.compile(r"^\s*(INSERT|UPDATE|DELETE|WITH(?! found AS MATERIALIZED))\b", re.IGNORECASE)
 
 
@@ -58,9 +59,9 @@ def path(name: str, ids: dict[str, Any]) -> str:
 
 @contextmanager
 def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]:
-    """Yield a list. After the block, its only element says whether the replica served a read in the block.
+    """Yield a list. At the end of the block, its only element is whether the replica served a read.
 
-    Fail if the replica gets a query for a table that OF_ACCESS matches. The table `but_for` is allowed.
+    Fail if the replica gets a query for a table that OF_ACCESS matches, except for the table `but_for`.
     """
     standby.catch_up()
     found: list[bool] = []
@@ -148,9 +149,10 @@ def test_permissions_of_an_operator_are_read_from_the_primary(
 
 @pytest.mark.rule("replica.own_writes")
 def test_the_last_write_position_is_recorded_after_all_other_writes(standby: Standby, acme: Merchant) -> None:
-    """A request that writes records its position in the log last. Only the session is saved later.
+    """A request that writes records its log position last. Only the session is saved later.
 
-    The replica might lack what is written after this position. Sessions are always read on the primary.
+    The replica might lack rows that are written after this position. For the session, this is harmless, because
+    sessions are always read on the primary.
     """
     own = Stage(acme)
     for name, row in ROWS.items():

@@ -21,7 +21,10 @@ LIST = "/portal/checkouts"
 
 
 class Clock:
-    """A clock for this process that only the test advances, so that a busy machine cannot change the lag."""
+    """This process's clock, which advances only when the test says so.
+
+    A busy machine therefore cannot change the lag.
+    """
 
     def __init__(self) -> None:
         self._begin, self.ahead = time.monotonic(), 0.0
@@ -71,7 +74,7 @@ class TestLag:
     def test_of_an_idle_primary_is_zero(self, standby: Standby, clock: Clock) -> None:
         """The lag of an idle primary stays 0, even after a log segment was closed early.
 
-        `archive_timeout` closes segments early. The next segment has no entries yet.
+        `archive_timeout` closes segments early. The next segment then has no entries.
         """
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_switch_wal()")

@@ -1,4 +1,4 @@
-"""Partitions are created in advance and dropped when they are old, by functions that check the dates."""
+"""Functions create partitions in advance and drop old ones, and check the dates before they do so."""
 
 import time
 from datetime import date, timedelta
@@ -135,7 +135,7 @@ class TestTheServicesRole:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_drop_waits_a_moment_for_its_lock_and_gives_up() -> None:
-    """A drop must not wait long, because every later statement on the table would wait behind it."""
+    """A drop must not wait long, because every later statement on the table would have to wait behind it."""
     today = clock.now().date()
     partitions.make(ENDED_DELIVERIES, today - timedelta(days=33), today - timedelta(days=33))
     other = connection.copy()

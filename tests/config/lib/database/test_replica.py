@@ -1,6 +1,6 @@
-"""Reads on a real replica.
+"""Reads on a real replica. A page shows all changes that its reader has made.
 
-A page shows all changes that its reader has made. If a read on the replica fails, the primary serves it.
+If a read on the replica fails, the primary serves it.
 """
 
 import socket
@@ -216,7 +216,7 @@ class TestOwnWrites:
     def test_recorded_on_another_server_are_ignored(
         self, standby: Standby, lea: Client, acme: Merchant
     ) -> None:
-        """Log positions that were recorded on another server are ignored.
+        """Log positions that were recorded on a different server are ignored.
 
         After a restore into a new cluster, a recorded position can be far ahead of the new cluster's log.
         """
@@ -298,7 +298,7 @@ class TestAway:
             assert replica.read_on_replica(read) is False
         lock.join()
         assert by == BY_PRIMARY
-        # The replica itself works, so the next read uses it at once.
+        # The replica itself works, so the next read uses it immediately.
         assert replica.read_on_replica(is_there)
 
 

@@ -1,4 +1,4 @@
-"""A migration installs the SQL files of its app, or those of its own folder."""
+"""A migration installs the SQL files of its app, or the SQL files in its own folder."""
 
 from pathlib import Path
 

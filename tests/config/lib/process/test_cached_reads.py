@@ -1,4 +1,4 @@
-"""A cached value is at most a few seconds old. A caller does not wait while another caller refreshes it."""
+"""A cached value is at most a few seconds old. A caller does not wait while a different caller refreshes it."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ SECONDS = 3.0
 
 
 class Source:
-    """The source of a cached number. A test can change the number, and can delay a read."""
+    """The source of a cached number. A test can change the number, and can delay reads."""
 
     def __init__(self) -> None:
         self.number = self.readings = 0

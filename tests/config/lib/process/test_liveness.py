@@ -1,4 +1,4 @@
-"""If a thread is stuck for a minute, the probe names it. After two minutes, its process ends."""
+"""If a thread is stuck for a minute, the probe names it. After two minutes, the process ends."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ class Clock:
         return self.now
 
     def pass_by(self, seconds: int) -> None:
-        """Let seconds pass. The process checks itself after each second."""
+        """Advance the clock by this many seconds. The process checks itself after each second."""
         for _ in range(seconds):
             self.now += 1
             liveness.exit_if_stuck()

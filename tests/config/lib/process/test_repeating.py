@@ -1,4 +1,4 @@
-"""A thread that calls a function again and again."""
+"""A thread that calls a function repeatedly."""
 
 import threading
 

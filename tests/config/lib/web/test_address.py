@@ -101,10 +101,7 @@ def test_digests_hide_the_address_and_are_empty_for_the_site_of_ipv4() -> None:
 
 @pytest.mark.django_db
 class TestEverywhere:
-    """Every part of the service can store and count every address.
-
-    Two spellings of an address count as one address.
-    """
+    """Every part of the service can store and count every address. Two spellings of an address count as one."""
 
     @pytest.mark.parametrize(("header", "caller"), SEEN)
     def test_at_the_login(self, acme: Merchant, header: str, caller: str) -> None:

@@ -1,4 +1,4 @@
-"""Responses to a deprecated call announce its end, at least twelve months before it is removed."""
+"""Responses to a deprecated call announce its removal at least twelve months in advance."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def opened(checkout: Checkout, fault: Exception, method: str = "get") -> Any:
-    """Return the response to a payer while every SQL statement fails with this error."""
+    """Return the response that a payer gets while every SQL statement fails with this error."""
 
     def fail(*_: Any) -> NoReturn:
         raise fault

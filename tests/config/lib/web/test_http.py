@@ -61,7 +61,7 @@ def says(raw: bytes) -> Peer:
 
 
 def is_silent(connection: socket.socket) -> None:
-    """Send no answer until the other side gives up."""
+    """Send no answer until the caller closes the connection."""
     connection.settimeout(3)
     connection.recv(1)
 
@@ -121,10 +121,10 @@ class TestPost:
     def test_of_two_threads_at_the_same_time_both_get_their_response(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Two threads that send their first request at the same time both get an answer.
+        """If two threads send their first request at the same time, both get an answer.
 
-        At its first use, aiohttp creates state that all its event loops share. In this test, that takes half
-        a second, as on a busy machine.
+        At its first use, aiohttp creates state that all its event loops share. In this test, that takes half a second,
+        as on a busy machine.
         """
         shared = aiohttp.resolver._DNSResolverManager
         make = shared._init
@@ -172,7 +172,7 @@ class TestAnUnreachableBank:
 
 @pytest.fixture
 def moment(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return a list with the time as its only element. A test can change it."""
+    """Return a list whose only element is the time. A test can change it."""
     now = [100.0]
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now

@@ -1,4 +1,4 @@
-"""Responses that are made outside Django have the same words and headers as all other refusals."""
+"""Responses that are made outside Django have the same wording and headers as all other refusals."""
 
 import io
 import json
@@ -15,14 +15,14 @@ from config.lib.web.bodies import TOO_SLOW, CountedBodies
 
 
 class BrokenOff(io.BytesIO):
-    """A request body that cannot be read, because its connection has broken off."""
+    """A request body that cannot be read, because its connection was lost."""
 
     def read(self, *_: Any) -> bytes:
         raise OSError
 
 
 def late(path: str, body: io.BytesIO, **environ: str) -> tuple[str, dict[str, str], dict[str, Any]]:
-    """Send a body that does not arrive completely; return the response's status, headers and content."""
+    """Send a body that never arrives completely; return the response's status, headers and content."""
     told: list[Any] = []
     application = CountedBodies(lambda *_: pytest.fail("It must not be called."), largest=100)
     sent = {"PATH_INFO": path, "CONTENT_LENGTH": "30", "wsgi.input": body, **environ}

@@ -1,4 +1,4 @@
-"""The file security.txt, and the page with the policy to which it links."""
+"""The file security.txt, and the policy page to which it links."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""If a migration does not get a lock, it is rolled back, or can be continued later."""
+"""A migration that cannot get a lock is rolled back, or can be continued later."""
 
 import os
 import re
@@ -60,7 +60,7 @@ def limits() -> tuple[Any, ...]:
 def later(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> Iterator[None]:
-    """Add a later migration to checkout. The parameter says whether it runs in a transaction."""
+    """Add a later migration to checkout. The parameter decides whether it runs in a transaction."""
     package = tmp_path / "later_migrations"
     package.mkdir()
     package.joinpath("__init__.py").touch()
@@ -139,7 +139,7 @@ def two_roles() -> Iterator[dict[str, str]]:
 
 
 def migrated(variables: dict[str, str]) -> str:
-    """Migrate in a separate process; return its error text, or "" if it succeeded."""
+    """Migrate in a separate process; return its error text, or "" if the migration succeeds."""
     command = (sys.executable, "manage.py", "migrate", "--verbosity", "0")
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert bool(done.stderr) == bool(done.returncode)

@@ -1,4 +1,4 @@
-"""`manage.py rotate_keys`: a leaked field key can be removed without losing data."""
+"""`manage.py rotate_keys`: after a field key has leaked, it can be removed without losing data."""
 
 import io
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ class Keys:
 def keys(settings: Settings) -> Iterator[Keys]:
     before = settings.FIELD_KEYS
     keys = Keys(settings)
-    # The canary row was created under the key of the test run, which the tests here replace.
+    # The canary row was encrypted with the key of the test run, which the tests here replace.
     Canary.objects.all().delete()
     keys.are(FIRST)
     yield keys
@@ -55,7 +55,7 @@ def keys(settings: Settings) -> Iterator[Keys]:
 
 
 class EncryptedRows:
-    """Rows with one value of each kind that is stored encrypted. `read` returns all the values."""
+    """Rows with one value of each kind that is stored encrypted. `read` returns all these values."""
 
     def __init__(self, api: Api, captured: Checkout) -> None:
         self.merchant: Merchant = api.merchant
@@ -117,7 +117,7 @@ def rotate() -> str:
 def test_leaves_no_row_that_needs_the_old_key(
     encrypted_rows: EncryptedRows, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # With one row in each batch, the command works in several batches.
+    # With one row in each batch, the command needs several batches.
     monkeypatch.setattr(rotate_keys, "ROWS", 1)
     before = encrypted_rows.read()
     assert len(before) > 8

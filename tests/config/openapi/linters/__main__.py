@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# The sandbox's API document has everything that production's document has, and also the helper calls.
+# The sandbox's API document contains the whole production document, and also the helper calls.
 ENVIRONMENT = {
     "ENVIRONMENT": "sandbox",
     "SUPPORT_EMAIL": "support@checkout.example",
@@ -17,7 +17,7 @@ ENVIRONMENT = {
 
 
 def main() -> int:
-    """Run the linters, which print their findings; return how many linters have errors or warnings."""
+    """Run the linters, which print their findings; return how many linters found errors or warnings."""
     with tempfile.TemporaryDirectory() as folder:
         document = Path(folder, "openapi.json")
         document.write_text(_document())
