@@ -1,4 +1,7 @@
-"""The roles that may use each address, listed a second time to find errors in the portal's own table."""
+"""The roles that may use each address.
+
+The list repeats the portal's own table, so that the tests find errors in that table.
+"""
 
 from typing import NamedTuple
 
@@ -93,5 +96,5 @@ ROWS: dict[str, Row] = {
     "portal_audit": Row("GET", MANAGERS),
     "portal_security": Row("GET", ALL),
 }
-# Addresses that belong to no merchant. Most act on the person who is signed in.
+# Addresses that do not belong to a merchant. Most of them act on the person who is signed in.
 PERSONAL = ("accounts/", "join/")

@@ -1,4 +1,4 @@
-"""People who log in during tests. Lea owns Acme, and has a password and perhaps an authenticator app."""
+"""People who log in during tests. Lea owns Acme. She has a password, and in some tests an authenticator app."""
 
 import json
 import re

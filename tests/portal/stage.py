@@ -1,4 +1,4 @@
-"""Objects for the portal's tests: a merchant with people of every role, an order, an endpoint and a key."""
+"""Objects for the portal's tests: a merchant with people in every role, an order, an endpoint and a key."""
 
 import math
 from datetime import timedelta
@@ -23,7 +23,7 @@ from tests.portal import people
 from webhooks import delivery, outbox
 from webhooks.models import Delivery, EventType, Subscription
 
-URL = "http://127.0.0.1:9/hooks"  # no server listens there: the tests record the answers
+URL = "http://127.0.0.1:9/hooks"  # no server listens there, because the tests record the answers
 FORM = {
     "name": "Acme Tickets",
     "brand_colour": "#1F4596",
@@ -131,7 +131,7 @@ class Stage:
         self.payout = payout(merchant)
 
     def ids(self) -> dict[str, Any]:
-        """Return the objects' ids, by the names of the parameters in the addresses."""
+        """Return the objects' ids, keyed by the parameter names in the addresses."""
         return {
             "checkout_uuid": self.checkout.pk,
             "delivery_uuid": self.delivery.pk,
@@ -148,7 +148,7 @@ def saved(merchant: Merchant) -> Subscription:
 
 
 def slot_of(scale: Scale, seconds: float) -> int:
-    """Return the histogram slot into which the database puts a duration."""
+    """Return the histogram slot in which the database counts a duration."""
     share = math.log(max(seconds, scale.low) / scale.low) / math.log(scale.high / scale.low)
     return min(SLOTS - 1, int(share * SLOTS))
 

@@ -1,4 +1,4 @@
-"""Which roles can use which address, with their merchant's objects and with another merchant's objects."""
+"""Each role can use only certain addresses, and only with its own merchant's objects."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,7 +62,7 @@ ADDRESSES = [(route, pattern.name or "") for route, pattern in addresses.below(u
 
 
 def everything() -> dict[str, list[Any]]:
-    """Return all rows that a request can change, by model."""
+    """Return all rows that a request can change, keyed by model."""
     ignored = {"last_used_at", "last_login"}
     return {
         model.__name__: list(
@@ -75,7 +75,7 @@ def everything() -> dict[str, list[Any]]:
 
 
 def of_merchant(merchant: Merchant) -> dict[str, list[Any]]:
-    """Return all rows that refer to a merchant, by model."""
+    """Return all rows that refer to a merchant, keyed by model."""
     uuid = merchant.pk
     return {model: [row for row in rows if uuid in row.values()] for model, rows in everything().items()}
 
@@ -172,7 +172,7 @@ class TestAddress:
         named = {part: uuid for part, uuid in ids.items() if f":{part}>" in path_of(name)}
         assert client.get(reverse(name, kwargs=named)).status_code in {200, 302, 405}
         after = everything()
-        after["AuditEntry"], before["AuditEntry"] = [], []  # an export can add an audit entry
+        after["AuditEntry"], before["AuditEntry"] = [], []  # because an export can add an audit entry
         assert after == before
 
 

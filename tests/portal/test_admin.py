@@ -1,7 +1,4 @@
-"""Limits of an operator who is not a superuser.
-
-In the admin, this operator cannot gain further rights and cannot find out secrets.
-"""
+"""An operator who is not a superuser cannot gain further rights or discover secrets in the admin."""
 
 from typing import Any
 
@@ -186,10 +183,10 @@ class TestGuessing:
 
     @pytest.mark.rule("operator.rights")
     def test_of_secrets_is_refused_on_every_list(self, client: Client, chief: User) -> None:
-        """No list of the admin allows a lookup with which a person can guess a secret.
+        """No list in the admin allows a lookup with which a person could guess a secret.
 
-        To save time, only the first lookup of each list is tested with a request. Calls of `lookup_allowed`
-        test all lookups.
+        To save time, the test sends only the first lookup of each list as a request. It tests all lookups by calls of
+        `lookup_allowed`.
         """
         people.operate(client, chief)
         for model, shown in admin.site._registry.items():
@@ -201,9 +198,9 @@ class TestGuessing:
 
 
 def guesses(model: type[Model]) -> list[str]:
-    """Return a lookup by prefix for each field of the model.
+    """Return a prefix lookup for each field of the model.
 
-    For a reference to a user or customer, the lookup is by the prefix of their password or phone.
+    For a reference to a user or a customer, the lookup uses the prefix of the password or the phone number.
     """
     found = []
     for field in model._meta.get_fields():

@@ -1,4 +1,4 @@
-"""Every page of the admin opens and runs few SQL statements, for rows of every kind."""
+"""Every page of the admin opens and runs few SQL statements, with rows of every kind."""
 
 import html
 import itertools
@@ -62,13 +62,13 @@ from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subsc
 pytestmark = pytest.mark.django_db
 MAXIMUM = 21  # SQL statements per page; one of them counts rows for the menu
 ROWS = 3  # rows that are opened from each list
-# Search texts. The admin searches for each word of a text separately.
+# The texts to search for. The admin searches for each word of a text separately.
 ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))
 
 
 @pytest.fixture
 def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
-    # The sidebar is the same on hundreds of pages. To render it each time would be slow.
+    # The sidebar is the same on hundreds of pages, and rendering it each time would be slow.
     monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)
     people.operate(client)
     return client
@@ -76,13 +76,13 @@ def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 @pytest.fixture
 def all_events(acme: Merchant) -> Subscription:
-    """Subscribe Acme to every event."""
+    """Subscribe Acme to every event type."""
     return factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]).subscription
 
 
 @pytest.fixture
 def shared(acme: Merchant, all_events: Subscription, at: Callable[[str], Checkout]) -> Checkout:
-    """Return a split order of which a mate has paid a share."""
+    """Return a split order in which a mate has paid a share."""
     return at("shared")
 
 
@@ -266,7 +266,7 @@ class TestEveryPage:
 
     @pytest.mark.long
     def test_filters_by_everything_it_offers(self, operator: Client, world: Merchant) -> None:
-        """Each request sets every filter to one of its choices. No choice breaks the list."""
+        """Each request sets every filter to one of its choices. No choice causes an error in the list."""
         for address, _ in lists_of():
             listed = operator.get(address).context["cl"]
             offered = [list(spec.choices(listed)) for spec in listed.filter_specs]

@@ -1,4 +1,4 @@
-"""The texts in which the audit log's page shows the facts of an entry."""
+"""The texts with which the audit log's page describes an entry."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""CSV files for spreadsheets, in which no cell can run as a formula."""
+"""CSV files for spreadsheets. No cell can run as a formula."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The scopes that each role can give an API key: no role gains a right through a key.
+"""Each role can give an API key only certain scopes, so that no role gains a right through a key.
 
 The tests use each key and check what it can do.
 """
@@ -23,7 +23,7 @@ from webhooks.models import Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
 EMAIL = "mo@customer.example"
-# The portal's table, listed a second time, so that the tests find errors in it.
+# This list repeats the portal's table, so that the tests find errors in it.
 MAY_GIVE = {
     "checkouts:read": "owner admin developer",
     "checkouts:write": "owner admin developer",
@@ -104,14 +104,14 @@ def opt_in(merchant: Merchant) -> None:
 
 
 def known_secret(key: ApiClient, page: object) -> Api:
-    """Return a client of the API that uses the key's secret, which the page shows."""
+    """Return an API client that uses the key's secret, which the page shows."""
     return Api(key.merchant, keys.NewClient(key, secret_in(page)))
 
 
 def made_by(role: Role, merchant: Merchant, scope: str) -> Api | None:
     """Create a key with this scope in the portal, as a person with this role.
 
-    Returns None if the portal refuses the key.
+    Return None if the portal refuses the key.
     """
     scopes = [scope, "webhooks:read"] if scope == "customers:read" else [scope]
     browser = stage.browser(stage.person(merchant, role))
@@ -156,7 +156,7 @@ class TestScope:
 
 class TestRole:
     def test_is_checked_when_the_key_is_created(self, acme: Merchant) -> None:
-        """If a person's role changes before the form arrives, the scopes of the old role are refused."""
+        """If a person's role changes before the form arrives, scopes that only the old role allows are refused."""
         admin = stage.person(acme, Role.ADMIN)
         Membership.objects.filter(pk=admin.pk).update(role=Role.DEVELOPER)
         with pytest.raises(keys.ScopeNotAllowed):

@@ -1,4 +1,4 @@
-"""Operators' changes to a merchant and its people: who may make them, what is recorded, who gets a mail."""
+"""Operators' changes to a merchant and its people: who may make them, what is recorded, and who gets a mail."""
 
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""Rules of all portal pages: a page with errors has status 422, and a secret is shown only once."""
+"""Rules for all portal pages: a page with errors has status 422, and a secret is shown only once."""
 
 import pytest
 from django import forms

@@ -1,4 +1,4 @@
-"""A new merchant with a key and an owner, who can log in to the portal."""
+"""A new merchant gets a key and an owner, who can log in to the portal."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A page that was opened for one merchant cannot change another merchant (rule portal.stale_forms)."""
+"""A page that was opened for one merchant cannot change a different merchant (rule portal.stale_forms)."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ OF_PEOPLE = {"join.html", "menu.html", "_menu.html", "_form_tokens.html"}
 
 @pytest.fixture
 def owner(acme: Merchant, rival: Merchant) -> Membership:
-    """Return the membership of an owner of both merchants."""
+    """Return the membership of a person who owns both merchants."""
     membership = stage.person(acme, Role.OWNER)
     Membership.objects.create(merchant=rival, user=membership.user, role=Role.OWNER)
     return membership
@@ -69,13 +69,13 @@ class TestForm:
         self, client: Client, owner: Membership, rival: Merchant
     ) -> None:
         opened = fields(client.get("/portal/webhooks").content.decode())
-        owner.delete()  # the other merchant is the only one now
+        owner.delete()  # because only the other merchant is left
         assert endpoint(client, opened).status_code == 403 and not Subscription.objects.exists()
 
     def test_names_its_merchant_if_it_has_one(self) -> None:
         """Every template with a CSRF token also names the merchant.
 
-        A form that does not name it would be refused for people with several merchants.
+        If a form did not name it, the form would be refused for people with several merchants.
         """
         bare = {path.name for path in TEMPLATES.glob("*.html") if "{% csrf_token %}" in path.read_text()}
         assert bare == OF_PEOPLE
@@ -93,7 +93,7 @@ class TestStoredRequest:
     def test_runs_only_for_the_merchant_that_it_was_sent_for(
         self, owner: Membership, acme: Merchant, rival: Merchant
     ) -> None:
-        """A form waits for a proof of identity, and the person switches to another merchant.
+        """While a form waits for a proof of identity, the person switches to a different merchant.
 
         After the proof, the form is refused and does not run for that merchant.
         """
@@ -115,7 +115,7 @@ class TestStoredRequest:
 
 
 class TestPart:
-    """An htmx request for a part of a page, after the person has switched to another merchant."""
+    """An htmx request for a part of a page, after the person has switched to a different merchant."""
 
     @pytest.mark.parametrize("path", ["/portal/webhooks?tested=1", "/portal/settings/preview", "/portal"])
     def test_is_not_inserted_into_another_merchants_page(

@@ -32,7 +32,7 @@ def link_of_mail() -> str:
 def stays(answer: Any) -> str:
     """Return the path to which a response redirects.
 
-    Fail if it redirects to another host, because the session's cookie is not sent there.
+    Fail if it redirects to a different host, because the browser does not send the session's cookie there.
     """
     assert answer.status_code in (302, 303), answer.content.decode()
     assert answer["Location"].startswith("/"), answer["Location"]

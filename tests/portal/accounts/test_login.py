@@ -1,4 +1,4 @@
-"""Logins by password, by a mailed code and by a mailed link."""
+"""Logins with a password, with a mailed code, and with a mailed link."""
 
 import re
 from collections.abc import Callable

@@ -175,7 +175,7 @@ class TestOthers:
         LoginAttempt.objects.filter(
             address_digest=LoginAttempt.objects.latest("created_at").address_digest
         ).delete()
-        # HOME no longer counts as a known address, as if the login from it were long ago.
+        # Forget that HOME is a known address, as if the login from it were long ago.
         monkeypatch.setattr(login_limits, "KNOWN_ADDRESS_PERIOD", timedelta(0))
         assert Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 200
 
@@ -196,7 +196,7 @@ class TestOthers:
 
 
 def call_in_parallel(call: Callable[[int], object], times: int = MANY) -> None:
-    """Call the function `times` times, several calls in parallel, each on its own database connection."""
+    """Call the function `times` times, several calls in parallel, each with its own database connection."""
 
     def call_and_close(number: int) -> None:
         try:

@@ -1,4 +1,4 @@
-"""An operator's change in the admin needs a fresh proof of identity, and continues after the proof."""
+"""To change a row in the admin, an operator needs a fresh proof of identity. The change continues after the proof."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ LONG_AGO = 301
 
 @pytest.fixture
 def olga(client: Client) -> User:
-    """Return an operator who last proved their identity more than five minutes ago."""
+    """Return an operator whose last proof of identity is more than five minutes old."""
     olga = people.operate(client, User.objects.create_superuser("olga@operators.example", people.PASSWORD))
     people.prove(client, olga, ago=LONG_AGO)
     return olga

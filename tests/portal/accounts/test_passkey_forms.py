@@ -1,4 +1,4 @@
-"""Credentials that a browser sends: their size is limited, and every fault gets the same refusal."""
+"""The size of the credentials that browsers send is limited, and every fault gets the same refusal."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ ODD: list[Any] = ["", "x", "é", "\x00", None, 1, [], {}, True, "AAAA", "A" * 4_
 
 
 def odd_ones(good: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return copies of a valid credential. In each copy, one part is missing or has an odd value."""
+    """Return copies of a valid credential. In each copy, one part is missing or has an unusual value."""
     found = [{**good, name: odd} for name in good for odd in ODD]
     found += [{name: part for name, part in good.items() if name != missing} for missing in good]
     inner = good["response"]
@@ -54,7 +54,7 @@ ANY_OPTIONS = {"publicKey": {"challenge": "AAAA"}}
 
 
 def is_enough(odd: dict[str, Any], good: dict[str, Any]) -> bool:
-    """Return whether an odd credential has all parts that a login needs."""
+    """Return whether an unusual credential has all parts that a login needs."""
     same_id = odd.get("id", good["id"]) == good["id"]
     return same_id and all(odd.get(part) == good[part] for part in ("rawId", "response"))
 
@@ -75,7 +75,9 @@ class TestAdding:
         people.log_in(client)
         for odd in odd_ones(Device().create(self.options(client))):
             answer = self.send(client, json.dumps(odd))
-            if answer.status_code == 302:  # the service accepts it, because logins do not need the odd part
+            if (
+                answer.status_code == 302
+            ):  # the service accepts it, because logins do not need the unusual part
                 stored = Authenticator.objects.get(type="webauthn")
                 assert stored.wrap().authenticator_data.credential_data
                 Authenticator.objects.all().delete()

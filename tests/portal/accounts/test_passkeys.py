@@ -1,4 +1,4 @@
-"""Passkeys: adding, listing and removing them, and using them for logins and as proof of identity."""
+"""Passkeys: adding, listing and removing them, and using them to log in and to prove one's identity."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def prove_long_ago(client: Client, user: User) -> None:
 
 
 class TestAdding:
-    @pytest.mark.django_db(transaction=True)  # the mail is sent on commit
+    @pytest.mark.django_db(transaction=True)  # commit, because the mail is sent on commit
     def test_shows_recovery_codes_and_is_recorded_and_mailed(self, client: Client, lea: User) -> None:
         people.log_in(client)
         answer = Device().add(client)

@@ -1,4 +1,4 @@
-"""Each process hashes one password at a time, for all of its callers."""
+"""Each process hashes only one password at a time, for all of its callers."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,8 +1,4 @@
-"""New passwords that are refused.
-
-A password is refused if it is common, contains words about the person, or is one of the person's last four
-passwords.
-"""
+"""A new password is refused if it is common, contains words about the person, or is one of their last four."""
 
 import time
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The authenticator app and its recovery codes: setting them up, using them, requiring and removing them."""
+"""The authenticator app and its recovery codes: setting them up, using, requiring and removing them."""
 
 import json
 from typing import Any
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 SET_UP = "/accounts/2fa/totp/activate/"
 ASKED = "/accounts/2fa/authenticate/"
 PASSKEY = "/accounts/2fa/passkeys/add/"
-# Pages that a person without a second factor can open: the set-up of the factor, the proof of identity that
-# the set-up needs, and the pages for people who are not logged in.
+# Pages that a person without a second factor can open: the page that sets it up, the proof of identity before that, and
+# the pages for people who are not logged in.
 OPEN = {
     *(SET_UP, PASSKEY),
     *("/accounts/reauthenticate/", "/accounts/2fa/reauthenticate/", "/accounts/2fa/passkeys/reauthenticate/"),
@@ -39,7 +39,7 @@ OPEN = {
 
 
 def prove_long_ago(client: Client) -> None:
-    """Make the last proof of identity six minutes old."""
+    """Set the person's last proof of identity to six minutes ago."""
     session = client.session
     for record in session["account_authentication_methods"]:
         record["at"] -= 360
@@ -65,7 +65,7 @@ class TestSettingUp:
         assert answer["Location"] == "/accounts/2fa/codes/", answer.content.decode()
         return secret
 
-    @pytest.mark.django_db(transaction=True)  # the mail is sent on commit
+    @pytest.mark.django_db(transaction=True)  # commit, because the mail is sent on commit
     def test_leads_to_the_recovery_codes_and_sends_a_mail(self, client: Client, lea: User) -> None:
         people.log_in(client)
         self.set_up(client)

@@ -1,4 +1,4 @@
-"""Fixtures of the operators' pages: a failed refund, and a delivery that waits."""
+"""Fixtures for tests of the operators' pages: a failed refund, and a delivery that waits."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ URL = "http://127.0.0.1:9/hooks"
 
 @pytest.fixture
 def failed(unpaid: Checkout, pay: Callable[..., Checkout], posted: list[int]) -> Refund:
-    """Return a refund that failed because the card's account is closed."""
+    """Return a refund that failed because the card's account was closed."""
     order = captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
     values = {"state": "failed", "reason": "card_account_closed", "ended_at": clock.now()}

@@ -1,4 +1,4 @@
-"""The cases that need an operator. Each is shown as a sentence with the possible actions."""
+"""Each case that needs an operator is shown as a sentence, with the actions that are possible."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Estimates of the number of rows in a table, without counting the rows."""
+"""The number of rows in a table is estimated, without counting them."""
 
 import pytest
 from django.db import connection

@@ -1,6 +1,6 @@
-"""Figures from the database: the ages of the last reconciliation and back-up, and holds whose event was not accepted.
+"""Figures from the database: the ages of the last reconciliation and back-up, and holds at risk.
 
-A hold counts if it ends soon and its merchant's endpoint has not accepted the event.
+A hold is at risk if it ends soon and its merchant's endpoint has not accepted the event.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def undelivered_holds() -> float:
 
 
 def answer(*statuses: int) -> None:
-    """For each status, make the next delivery attempt and let the endpoint respond with this status."""
+    """For each status, make the next delivery attempt, to which the endpoint responds with this status."""
     for status in statuses:
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
         story.record(story.claim_one(), status)
@@ -132,7 +132,7 @@ class TestUndeliveredHolds:
 
 class TestPlan:
     def test_reads_no_table_from_end_to_end(self, subscribed_hold: Checkout) -> None:
-        """With 3,000 other orders in the database, the queries read no table or index completely."""
+        """With 3,000 other orders in the database, the queries do not read any table or index completely."""
         answer(400)
         mine = "original.checkout_uuid = %(checkout)s"
         of_hold = "original.event_id IN (SELECT id FROM webhooks_event WHERE checkout_uuid = %(checkout)s)"

@@ -1,4 +1,4 @@
-"""Operators' actions on the operations page: look up an operation in doubt, and confirm an action."""
+"""On the operations page, operators look up an operation in doubt, and confirm an action."""
 
 from datetime import timedelta
 from uuid import uuid4

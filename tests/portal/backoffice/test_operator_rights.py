@@ -1,4 +1,4 @@
-"""The rights of operators as tick boxes: only the rights that a page of the admin checks, in words."""
+"""The form for operators' rights offers only rights that an admin page checks, each as a labelled tick box."""
 
 import re
 
@@ -42,7 +42,7 @@ def test_have_an_effect_if_they_are_offered(operator: Client) -> None:
 
 
 def test_are_all_offered_if_a_page_changes_rows() -> None:
-    """An admin that lets an operator add, change or delete rows has a right for it in the list."""
+    """If an admin page lets an operator add, change or delete rows, the form offers a right for it."""
     request = RequestFactory().get("/admin/")
     request.user = User.objects.create_user("helper@operators.example", people.PASSWORD, is_staff=True)
     request.user.user_permissions.set(all_rights())
@@ -50,7 +50,7 @@ def test_are_all_offered_if_a_page_changes_rows() -> None:
         for verb, is_allowed in model_admin.get_model_perms(request).items():
             names = {f"{model._meta.app_label}.{verb}_{model._meta.model_name}"}
             if model._meta.label_lower == "payments.switch":
-                names.add("payments.change_switch")  # a stop is added with this right
+                names.add("payments.change_switch")  # operators need this right to add a stop
             assert not is_allowed or names & offered_names(), names
             assert not (is_allowed and verb != "view") or model._meta.label_lower not in SUPERUSERS_ONLY
 

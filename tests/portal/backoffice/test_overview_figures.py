@@ -1,4 +1,4 @@
-"""The operators' page about the whole service: operations in doubt, late queues, and pumps run by hand."""
+"""The operators' overview page: operations in doubt, late queues, and pumps that operators start."""
 
 import threading
 from collections.abc import Callable

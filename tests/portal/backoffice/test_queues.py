@@ -1,4 +1,4 @@
-"""The work that waits for each pump, and when it is late."""
+"""The number of rows that wait for each pump, and when this work counts as late."""
 
 from datetime import timedelta
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""The pages of single records in the admin, and the messages about an address that has no record or no list."""
+"""Admin pages of single records, and the messages for addresses that have no record or no list."""
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry

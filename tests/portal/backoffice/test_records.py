@@ -1,4 +1,4 @@
-"""The operators' lists whose rows begin with words, and the headings of the rows' own pages."""
+"""In the operators' lists, rows begin with words. The test also checks the headings of the rows' own pages."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
 
 def cells(client: Client, model: str) -> list[str]:
-    """Return the texts of the cells in the first row of a list."""
+    """Return the cell texts of the first row in a list."""
     page = client.get(f"/admin/{model}/").content.decode()
     row = page[page.index("<tbody>") : page.index("</tbody>")].partition("</tr>")[0]
     found = re.split(r"<t[hd][^>]*>", row)[1:]
@@ -111,7 +111,7 @@ class TestOtherRecords:
         self, operator: Client, captured: Checkout, model: str
     ) -> None:
         what, state = ("Capture", "Done") if model == "payments/operation" else ("Payment", "Captured")
-        told = [cell for cell in cells(operator, model) if cell]  # without the box to tick
+        told = [cell for cell in cells(operator, model) if cell]  # the cells without the tick box
         assert told[0].startswith(f"{what}, {captured.merchant_order_id} ")
         assert (told[1], told[2], told[-1]) == ("£90.00", state, "Acme Tickets")
 

@@ -1,4 +1,4 @@
-"""The operators' search for an order by an id, a reference or a number."""
+"""Operators can search for an order by an id, a reference or a number."""
 
 from collections.abc import Callable
 from typing import Any
@@ -148,8 +148,8 @@ class TestFinding:
     ) -> None:
         """Each column that the search uses is the first column of an index.
 
-        The test checks the indexes instead of query plans, because the plans for nearly empty tables prove
-        little. It leaves out deliveries, because only the partitions of their table have the index.
+        The test checks the indexes instead of query plans, because the plans for nearly empty tables prove little. It
+        leaves out deliveries, because only the partitions of their table have the index.
         """
         _, model, key, _ = row
         column = (model._meta.pk if key == "pk" else model._meta.get_field(key)).column  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
-"""The facts about a row on the page that asks an operator to confirm an action.
+"""The page that asks an operator to confirm an action shows the facts about the row.
 
-The page shows the row's amount and since when the row is in its state, in the same form as the lists.
+It shows the row's amount, and since when the row is in its state, in the same form as the lists.
 """
 
 from datetime import timedelta

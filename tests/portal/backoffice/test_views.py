@@ -1,4 +1,4 @@
-"""The operators' pages: who may open them, and where they lead."""
+"""The operators' pages: who may open them, and where their links lead."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -39,7 +39,7 @@ class TestThePage:
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
         assert "> 2 orders, found by order ID</h2>" in page and "Older ones" not in page
         monkeypatch.setattr("portal.backoffice.search.MAX_SHOWN", 1)
-        # Without a second result, the search would redirect to the only order.
+        # With only one result, the search would redirect to this order.
         Merchant.objects.filter(pk=rival.pk).update(name="A-1")
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
         assert "> The newest 1 order, found by order ID</h2>" in page

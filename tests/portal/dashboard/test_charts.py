@@ -1,4 +1,4 @@
-"""The charts of the home page, and the tables with the same figures."""
+"""The charts on the home page, and the tables with the same figures."""
 
 from datetime import timedelta
 

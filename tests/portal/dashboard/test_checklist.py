@@ -1,4 +1,4 @@
-"""The integration checklist, in which real traffic completes the steps."""
+"""The integration checklist. Real traffic completes its steps."""
 
 import re
 from collections.abc import Callable
@@ -31,10 +31,10 @@ client = stage.client_of(Role.ADMIN)
 
 
 def filters(sql: str) -> str:
-    """Return the filters with which the statement's generic plan discards rows after it has read an index.
+    """Return the filters with which the statement's generic plan discards rows after an index scan.
 
-    The index `attempt_listed` is dropped first. On an empty table, it costs as little as the right index, so
-    the planner might choose it.
+    The index `attempt_listed` is dropped first. On an empty table, the planner might choose it, because it costs as
+    little as the right index.
     """
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
     asked = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)

@@ -1,4 +1,4 @@
-"""A merchant's home page until the first capture: the checklist, and sample requests that run unchanged."""
+"""A merchant's home page before the first capture: the checklist, and sample requests that run unchanged."""
 
 import json
 import shlex

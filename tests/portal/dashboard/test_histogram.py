@@ -1,4 +1,4 @@
-"""Histograms: the database counts durations in slots, and percentiles are accurate to seven percent."""
+"""The database counts durations in histogram slots, so that percentiles are accurate to seven percent."""
 
 import random
 

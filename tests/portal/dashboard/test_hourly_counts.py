@@ -1,4 +1,4 @@
-"""The hourly counts of holds and deliveries, in which each outcome is counted once."""
+"""The hourly counts of holds and deliveries. Each outcome is counted once."""
 
 from datetime import timedelta
 
@@ -24,7 +24,9 @@ class TestCounting:
         stage.captured(acme)
         cancelled = stage.hold(factories.checkout(acme))
         cancellations.cancel(acme, cancelled.pk, cause=CAUSE)
-        cancellations.cancel(acme, factories.checkout(acme).pk, cause=CAUSE)  # not counted: never held
+        cancellations.cancel(
+            acme, factories.checkout(acme).pk, cause=CAUSE
+        )  # not counted, because it was never held
         hourly_counts.catch_up(clock.now())
         hours = list(PaymentHour.objects.all())
         assert sum(hour.captured_count for hour in hours) == 2

@@ -1,4 +1,4 @@
-"""The figures of the home page. They are counted by day, in the merchant's time zone."""
+"""The figures on the home page are counted by day, in the merchant's time zone."""
 
 from datetime import UTC, datetime, timedelta
 

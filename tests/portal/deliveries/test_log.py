@@ -1,4 +1,4 @@
-"""A delivery's details: its attempts, the planned attempts, and the request as a curl command."""
+"""A delivery's page: its attempts, the planned attempts, and the request as a curl command."""
 
 import re
 import subprocess

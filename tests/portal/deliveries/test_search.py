@@ -1,4 +1,4 @@
-"""The list of the delivery log: what its filters find, and what it shows."""
+"""The delivery log's list: what its filters find, and what it shows."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The files that the documentation offers for download are those in the repository."""
+"""The files that the documentation offers for download are identical to those in the repository."""
 
 from pathlib import Path
 

@@ -33,7 +33,7 @@ sys.exit(listen.main())
 class Stub:
     """A stub of the API and of the local server.
 
-    It first sends the responses that a test has set. After these, it sends successful responses.
+    It first sends the responses that a test has set. Afterwards, it sends successful responses.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ def stub() -> Iterator[tuple[Stub, str]]:
 
 
 class Running:
-    """listen.py in a separate process, and what it prints."""
+    """listen.py in a separate process, and its output."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.said = process, list[str]()
@@ -99,7 +99,7 @@ class Running:
             self._lines.put(line)
 
     def until(self, words: str) -> str:
-        """Read lines until one contains these words; return it. Each must come within ten seconds."""
+        """Read lines until one contains these words, and return it. Each line must come within ten seconds."""
         while True:
             line = self._lines.get(timeout=10)
             self.said.append(line)
@@ -116,7 +116,7 @@ def listening(url: str, forward: str, *, secret: str = "sk_1") -> Iterator[Runni
             "CHECKOUT_BASE_URL": url,
             "CHECKOUT_CLIENT_ID": "client",
             "CHECKOUT_CLIENT_SECRET": secret,
-            # listen.py must not use this proxy, because it calls only addresses of this machine.
+            # listen.py must not use this proxy, because it calls only addresses on this machine.
             "HTTP_PROXY": "http://127.0.0.1:9",
         },
         stdout=subprocess.PIPE,

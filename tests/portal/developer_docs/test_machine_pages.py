@@ -1,4 +1,4 @@
-"""Each chapter of the documentation is a Markdown page with the same words, and /llms.txt lists all of them."""
+"""Each documentation chapter is also a Markdown page with the same words. /llms.txt lists these pages."""
 
 import re
 
@@ -18,18 +18,18 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 @pytest.fixture(scope="module")
 def chapters() -> dict[str, Element]:
-    """Return the chapters of the page for people, by their anchors."""
+    """Return the chapters of the HTML page, keyed by their anchors."""
     root = html_tree.parse_html(page.render_html(schema.reference, is_known=False))
     return {part.attributes["id"]: part for part in root.elements() if "chapter" in part.classes}
 
 
 def is_left_out(element: Element) -> bool:
-    """Return whether Markdown has no words for an element. A block of code has its language as a mark."""
+    """Return whether an element's text is missing in Markdown. A code block keeps its language as a mark."""
     return _is_left_out(element) or "code-bar" in element.classes
 
 
 def words(element: Element) -> list[str]:
-    """Return the words that a reader sees. Punctuation does not count, because Markdown adds some."""
+    """Return the words that a reader sees, without punctuation, because Markdown adds some."""
 
     def text(part: Element) -> str:
         kept = (child for child in part.children if isinstance(child, str) or not is_left_out(child))

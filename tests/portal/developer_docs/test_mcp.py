@@ -1,4 +1,4 @@
-"""mcp.py in a separate process, driven by the protocol's official client, with a stub of the API."""
+"""mcp.py in a separate process. The protocol's official client calls it, and it calls a stub of the API."""
 
 import asyncio
 import http.server
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 class Stub:
-    """A stub of the API. It records the requests, and answers each with what the request was."""
+    """A stub of the API. It records each request, and returns the request's data as its answer."""
 
     def __init__(self) -> None:
         self.environment = "sandbox"
@@ -80,12 +80,12 @@ def variables(url: str) -> dict[str, str]:
         "CHECKOUT_BASE_URL": url,
         "CHECKOUT_CLIENT_ID": "client",
         "CHECKOUT_CLIENT_SECRET": "sk_1",
-        "HTTP_PROXY": "http://127.0.0.1:9",  # mcp.py must not use it for an address of this machine
+        "HTTP_PROXY": "http://127.0.0.1:9",  # mcp.py must not use this proxy for an address on this machine
     }
 
 
 def with_client(url: str, act: Callable[[McpClient], Awaitable[None]], mode: str = "auto") -> None:
-    """Start mcp.py as an editor does, connect the official client, and run the function with it."""
+    """Start mcp.py as an editor does, connect the official client, and call the function with it."""
 
     async def connect() -> None:
         server = StdioServerParameters(command=sys.executable, args=[SOURCE], env=variables(url))

@@ -1,4 +1,4 @@
-"""The documentation page has every anchor that is linked to, and has no link to another host."""
+"""The documentation page has every anchor that links refer to, and no link to a different host."""
 
 import re
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ from tests.conftest import Api
 
 
 class Page(HTMLParser):
-    """The anchors, the linked addresses, and the inline scripts and styles of a page."""
+    """The anchors, the link addresses, and the inline scripts and styles of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""HTML of the documentation page becomes Markdown with the same content."""
+"""The HTML of the documentation page is converted to Markdown with the same content."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Only bodies that are the same for every caller are compressed."""
+"""The service compresses only bodies that are the same for every caller."""
 
 import gzip
 from typing import Any

@@ -1,4 +1,4 @@
-"""The examples in the documentation show a signed-in reader their own client id, and no one else's."""
+"""The examples in the documentation show signed-in readers only their own client id."""
 
 import pytest
 from django.conf import settings
@@ -46,7 +46,7 @@ class TestReader:
     @pytest.mark.rule("docs.own_key")
     def test_gets_a_page_that_is_not_cached(self, acme: Merchant) -> None:
         client = signed_in(acme)
-        # The merchant has no key yet, so the page is the same for everyone.
+        # The merchant has no key yet, so the page is the same as for all other readers.
         assert client.get("/api/docs")["Cache-Control"] == "public, max-age=300"
         keys.create_client(acme, "Till")
         own = client.get("/api/docs")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 class TestAboutALogin:
     @pytest.fixture
     def code_mail(self, owner: Membership) -> OutboundEmail:
-        """Return the mail with a code that Lea has requested."""
+        """Return the mail that contains the code that Lea has requested."""
         answer = Client().post("/accounts/login/code/", {"email": owner.user.email})
         assert answer.status_code == 302 and mail.outbox == [], "no answer waits for the mail server"
         return OutboundEmail.objects.get()

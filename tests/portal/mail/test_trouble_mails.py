@@ -1,4 +1,4 @@
-"""Mails to owners about problems: each problem is reported once, and no mail is sent without a problem."""
+"""Mails to owners about problems. Each problem is reported once, and without a problem no mail is sent."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -133,7 +133,7 @@ def test_reports_a_failed_refund_and_its_remedy(
 
 @pytest.fixture
 def returned(refunded: Checkout, posted: list[int]) -> Checkout:
-    """An order whose settled refund was returned by the card's bank."""
+    """An order whose refund settled, but was then returned by the card's bank."""
     outside.come_back()
     return refunded
 
@@ -170,7 +170,7 @@ def test_reports_holds_lost_after_the_mail_on_the_next_day(
     told = {"kind": "holds_lost", "key": "yesterday", "sent_at": clock.now()}
     OutboundEmail.objects.create(merchant=owner.merchant, **told)
     at("lapsed")
-    # The hold was lost longer ago than LATELY.
+    # The hold lapsed longer ago than LATELY.
     monkeypatch.setattr(trouble_mails, "LOOK_BACK", timedelta())
     (sent,) = look_and_send()
     assert "1 hold lapsed" in sent.body

@@ -1,4 +1,4 @@
-"""Bad requests to the token endpoint. The revocation endpoint reads requests with the same code."""
+"""Invalid requests to the token endpoint. The revocation endpoint reads its requests with the same code."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 class TokenCaller:
-    """A caller that requests tokens with Acme's key and with changes to the valid parameters."""
+    """A caller that requests tokens with Acme's key, and can change the valid parameters."""
 
     def __init__(self, api: Api) -> None:
         self.client = Client(enforce_csrf_checks=True)
@@ -46,7 +46,7 @@ def caller(api: Api) -> TokenCaller:
 
 
 def refused_token(answer: Any, status: int, error: str) -> None:
-    """Fail unless the response is an RFC 6749 error object that is not wrapped in another object."""
+    """Fail unless the response is an RFC 6749 error object at the top level, not inside a different object."""
     assert (answer.status_code, answer["Content-Type"]) == (status, JSON), answer.content
     assert answer.json()["error"] == error and "access_token" not in answer.json()
     assert answer.json()["error_description"].endswith(".")
@@ -154,7 +154,7 @@ class TestTokenEndpoint:
         assert answer["Retry-After"] == "60" and "wait a minute" in answer.json()["error_description"]
 
     def test_says_if_a_form_holds_json(self, caller: TokenCaller) -> None:
-        """`curl --data '{…}'` and Ruby's `Net::HTTP.post` call a JSON body a form."""
+        """`curl --data '{…}'` and Ruby's `Net::HTTP.post` send a JSON body with the content type of a form."""
         answer = caller.send(b'{"grant_type": "client_credentials"}', FORM)
         refused_token(answer, 400, "invalid_request")
         words = "The body looks like JSON. Send it with Content-Type: application/json."

@@ -1,4 +1,4 @@
-"""The metadata from which OAuth clients such as authlib configure themselves."""
+"""OAuth clients such as authlib configure themselves from the server's metadata."""
 
 import io
 from typing import Any
@@ -54,8 +54,8 @@ def test_is_valid_for_authlib() -> None:
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
     assert answer["Cache-Control"] == "public, max-age=300"
     described = AuthorizationServerMetadata(answer.json())
-    # Our server has no authorization endpoint and therefore no response types. authlib does not accept an
-    # empty list of response types.
+    # Our server has no authorization endpoint and therefore no response types. authlib does not accept an empty list of
+    # response types.
     AuthorizationServerMetadata(described | {"response_types_supported": ["code"]}).validate()
     assert described["issuer"] == ISSUER
     assert described["grant_types_supported"] == ["client_credentials"]

@@ -1,4 +1,4 @@
-"""A client ends a token that was issued to it (RFC 7009)."""
+"""A client revokes a token that was issued to it (RFC 7009)."""
 
 import json
 from typing import Any

@@ -106,7 +106,7 @@ def test_the_page_of_a_mates_dispute_names_the_mate_and_their_card(
     shares[0].refresh_from_db()
     found = dispute(shares[0].payment)
     Dispute.objects.update(reason="fraudulent")
-    PaymentRequest.objects.filter(pk=shares[0].pk).update(status="paid")  # as if disputed earlier
+    PaymentRequest.objects.filter(pk=shares[0].pk).update(status="paid")  # as if the dispute began earlier
     client = stage.browser(stage.person(order.merchant, Role.OWNER))
     words = re.sub(r"\s+", " ", client.get(f"/portal/checkouts/{order.pk}").content.decode())
     title = f"A mate disputes {money.display(shares[0].amount, 'GBP')}"

@@ -170,7 +170,7 @@ class TestTimeline:
         checkout = Checkout.objects.get(pk=uuid)
         stage.hold(checkout)
         stage.deliver(subscribed, 500)
-        cost(checkout)  # not counted: the first call can need more statements
+        cost(checkout)  # not counted, because the first call can need more statements
         before = cost(checkout)
         for _ in range(5):
             api.post(f"checkouts/{uuid}/capture", {"amount": 1})

@@ -1,4 +1,4 @@
-"""The merging of a timeline's entries, and the order in which entries are shown."""
+"""How entries in a timeline are merged, and in which order they are shown."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

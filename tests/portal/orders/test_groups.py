@@ -1,4 +1,4 @@
-"""The state of a group, and the time until its mates have paid."""
+"""The state of a group of payers, and the time until its mates have paid."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The reading of an order for the portal: each part is read once, and only if the page needs it."""
+"""The portal reads each part of an order only once, and only if the page needs this part."""
 
 import pytest
 from django.db import connection

@@ -68,7 +68,7 @@ def act_in_dashboard(checkout: Checkout, kind: str, *, is_notified: bool = True)
 
 @pytest.fixture
 def words(acme: Merchant) -> Words:
-    """Return a function that returns an order's page as one line of text."""
+    """Return a function that returns the text of an order's page as one line."""
     browser = stage.browser(stage.person(acme, Role.SUPPORT))
     return lambda checkout: re.sub(
         r"\s+", " ", browser.get(f"/portal/checkouts/{checkout.pk}").content.decode()
@@ -92,7 +92,7 @@ class TestTheOrdersPage:
     def test_does_not_ask_for_a_capture_if_only_a_part_was_captured(
         self, at: Callable[[str], Checkout], words: Words
     ) -> None:
-        """The test sets the captured amount, because the sandbox's bank captures only whole holds."""
+        """The test sets the captured amount directly, because the sandbox's bank captures only whole holds."""
         checkout = at("authorized")
         act_in_dashboard(checkout, "capture")
         told = Discrepancy.objects.get(kind="outside_capture")

@@ -67,7 +67,7 @@ class TestSearch:
 
     def test_by_day_in_the_merchants_own_time(self, acme: Merchant, unpaid: Checkout) -> None:
         acme.time_zone = "Asia/Tokyo"
-        late = datetime(2026, 11, 15, 23, 30, tzinfo=UTC)  # the 16th in Tokyo
+        late = datetime(2026, 11, 15, 23, 30, tzinfo=UTC)  # in Tokyo, it is already the 16th
         Checkout.objects.filter(pk=unpaid.pk).update(created_at=late)
         assert order_ids_found_by(acme, since="2026-11-16", until="2026-11-16") == {unpaid.merchant_order_id}
         assert (

@@ -26,7 +26,7 @@ FROM generate_series(1, %(count)s) n, LATERAL (SELECT %(first)s::timestamptz + n
 
 
 def refuse(checkout: Checkout, count: int, *, path: str = "capture") -> None:
-    """Insert this many refused captures, one for each millisecond after the checkout's creation."""
+    """Insert this many refused captures, one per millisecond after the checkout was created."""
     address = f"/api/merchant/v1/checkouts/{checkout.pk}/{path}"
     facts: dict[str, Any] = {"checkout": checkout.pk, "merchant": checkout.merchant_id, "path": address}
     with connection.cursor() as cursor:

@@ -15,7 +15,7 @@ from portal.templatetags import portal
         ("Posted: you −£95.50, Visa +£1.00.", ["−£95.50,", "+£1.00."]),
         ("−£0.01", ["−£0.01"]),
         ("£95.50 is yours, or 3−4, or − 5.", []),
-        ("−" + "9" * 300, []),  # no amount; a narrow page must be able to break it
+        ("−" + "9" * 300, []),  # this text is not an amount, and a narrow page must be able to break it
     ],
 )
 def test_an_amount_with_a_sign_does_not_wrap(words: str, shown: list[str]) -> None:

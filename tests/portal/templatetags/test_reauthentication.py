@@ -1,4 +1,4 @@
-"""The pages that ask for proof of identity name the step, and Cancel leads back to the page that asked."""
+"""Pages that ask for proof of identity name the step. "Cancel" leads back to the page that asked for the proof."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""A merchant's backend in this process with a chosen behaviour, and functions that run trials quickly."""
+"""A merchant's backend in this process, whose behaviour a test chooses, and functions that run trials quickly."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ class Backend:
 
 
 class Forgetful(Backend):
-    """A backend that captures each time it receives an event, even if it has received the event before."""
+    """A backend that captures each time it receives an event, even if it received the same event before."""
 
     def receive(self, event: dict[str, Any]) -> int:
         return self.take(event)
@@ -78,7 +78,7 @@ class Refusing(Backend):
 
 
 def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
-    """Pass the delivery attempts that the sandbox makes itself directly to the backend, without a network."""
+    """Pass the sandbox's own delivery attempts directly to the backend, without a network."""
 
     def answered(claimed: delivery.Claimed, body: bytes, _: float) -> Answer:
         status = backend.receive(orjson.loads(body))
@@ -111,7 +111,7 @@ def walk(
 
 
 def send_due(backend: Backend) -> None:
-    """Let the backend answer all waiting deliveries, even those that are not due."""
+    """Let the backend answer all waiting deliveries, even those that are not due yet."""
     Delivery.objects.filter(status="pending", lease_token=None).update(next_attempt_at=clock.now())
     for claimed in delivery.claim(slots=20, general_slots=20):
         status = backend.receive(orjson.loads(claimed.body))
@@ -132,7 +132,7 @@ def order_of(trial: Trial) -> Checkout:
 
 
 def lapse(trial: Trial) -> None:
-    """Let the trial's hold lapse, if its order is still held."""
+    """Let the trial's hold lapse, unless its order is no longer held."""
     checkout = order_of(trial)
     if checkout.status == "authorized":
         let_lapse(checkout)

@@ -1,4 +1,4 @@
-"""What the sandbox does before the payment of a case: it splits an order, and gets a mate in first."""
+"""Before the payment of a case, the sandbox prepares it: it splits an order, or lets a mate pay first."""
 
 from unittest.mock import Mock
 

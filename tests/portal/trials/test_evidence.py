@@ -1,4 +1,4 @@
-"""The evidence of a trial, in words."""
+"""The evidence of a trial, as sentences."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Orders that the sandbox makes: their fields, and how many a merchant can make."""
+"""The fields of orders that the sandbox creates, and how many a merchant can create."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The sandbox's actions in a trial. Each is taken once, when it is due."""
+"""The sandbox takes each of its actions in a trial once, when the action is due."""
 
 import pytest
 

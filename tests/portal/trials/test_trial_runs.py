@@ -1,4 +1,4 @@
-"""Running trials: who can begin a trial, how many trials are allowed, and the pump that advances them."""
+"""Trials: who can start one, how many are allowed, and the pump that advances them."""
 
 import pytest
 from pytest_django.fixtures import Settings

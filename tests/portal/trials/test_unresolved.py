@@ -1,4 +1,4 @@
-"""The case that counts how often a server asks about a capture that stays unresolved."""
+"""The case that counts how often a server repeats or looks up a capture that stays unresolved."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ class Asking(Backend):
 
 
 def end_hold(trial: Trial) -> None:
-    """Let the hold end now, and let the pump prove that no capture happened."""
+    """End the hold now, and let the pump prove that no capture happened."""
     checkout = order_of(trial)
     if checkout.status == "authorized":
         Checkout.objects.filter(pk=checkout.pk).update(capture_before=clock.now())

@@ -1,4 +1,4 @@
-"""The verdict of each case, with a correct backend and with faulty ones."""
+"""The verdict for each case, with a correct backend and with faulty ones."""
 
 from datetime import timedelta
 from typing import Any
@@ -160,7 +160,7 @@ class TestCaptureBeforeTheCase:
         )
 
     def test_fails_a_lapse(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-        # The server captures before the sandbox makes the time pass.
+        # The server captures before the sandbox lets the time pass.
         monkeypatch.setattr(advancing, "advance", lambda *_: None)
         trial = captured_first(api, "lapse")
         assert trial.has_passed is False and trial.reason.startswith(
@@ -288,7 +288,7 @@ class TestRefund:
     def walk(self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch) -> Trial:
         """Run the case `refused`. Once the refund has failed, the server requests the path `look`.
 
-        If `look` is empty, the server makes no request and its time for it ends immediately.
+        If `look` is empty, the server makes no request, and the time that it has for one ends immediately.
         """
         monkeypatch.setattr(
             verdicts, "LISTING_PERIOD", verdicts.QUIET_PERIOD if look else verdicts.LISTING_PERIOD * 0

@@ -1,4 +1,4 @@
-"""The balance: the sum of the movements, on the page and in the CSV file."""
+"""The balance is the sum of the movements, on the page and in the CSV file."""
 
 import csv
 from typing import Any
@@ -26,7 +26,7 @@ def lines(answer: Any) -> list[list[str]]:
 
 
 def charged(merchant: Merchant) -> BalanceEntry:
-    """Create an entry of the processor's balance: a captured order that is part of a payout."""
+    """Create an entry in the processor's balance: a captured order that is part of a payout."""
     checkout = stage.captured(merchant)
     assert checkout.payment is not None
     payout = stage.payout(merchant)

@@ -1,4 +1,4 @@
-"""Deliveries in the portal: people can resend them, and personal data is masked."""
+"""In the portal, people can resend deliveries, and personal data is masked."""
 
 import re
 from datetime import timedelta

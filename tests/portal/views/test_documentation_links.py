@@ -1,4 +1,4 @@
-"""The portal's links to the documentation. Each leads to a section that exists."""
+"""The portal's links to the documentation all lead to sections that exist."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""The menu as a page: "Back" leads only to pages of the portal, and the menu marks the previous page."""
+"""The menu as a page: "Back" leads only to portal pages, and the menu marks the page that the person came from."""
 
 import re
 

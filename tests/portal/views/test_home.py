@@ -1,4 +1,4 @@
-"""The home page: its figures in words."""
+"""The figures on the home page are written as sentences."""
 
 import re
 

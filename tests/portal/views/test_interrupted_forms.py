@@ -1,4 +1,4 @@
-"""A form of the portal is sent after the session has ended. After the login, the person is on a page again."""
+"""A person sends a portal form after the session has ended. After the login, the person is on a portal page."""
 
 import pytest
 from django.test import Client
@@ -8,7 +8,7 @@ from portal.models import Role
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
-# The address and fields of each form, and the page on which the person is after the login.
+# The address and fields of each form, and the page that the person sees after the login.
 FORMS: dict[str, tuple[str, dict[str, str], str]] = {
     "refund": ("/portal/checkouts/{order}/refund", {"step": "check"}, "/portal/checkouts/{order}/refund"),
     "cancel": ("/portal/checkouts/{order}/cancel", {"reason": ""}, "/portal/checkouts/{order}"),

@@ -1,4 +1,4 @@
-"""The portal's page of keys: a new key has a name and scopes, and its secret is shown once."""
+"""The portal's page for keys: a new key has a name and scopes, and its secret is shown once."""
 
 import re
 

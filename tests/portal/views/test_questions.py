@@ -1,6 +1,6 @@
-"""The question that confirms the removal of a key, a person or the endpoint.
+"""The portal asks for confirmation before it removes a key, a person or the endpoint.
 
-It is asked within the page or on a separate page.
+The question is shown within the page or on a separate page.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""The page of refunds: what it finds, shows and exports, and its query plans."""
+"""The refunds page: what it finds, shows and exports, and its query plans."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""The log of requests: its content, its search, access to it, and its query plans."""
+"""The request log: its content, its search, access to it, and its query plans."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The team's page, and the invitations that it sends."""
+"""The team page, and the invitations that it sends."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The checklist with the cases that the sandbox runs: who may begin a case, and what the page shows."""
+"""The checklist with the cases that the sandbox runs: who may start a case, and what the page shows."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The tops of the pages of discrepancies: age, cause, and the page of the remedy."""
+"""The tops of discrepancy pages show the age, the cause, and a link to the remedy's page."""
 
 from datetime import timedelta
 
@@ -31,7 +31,7 @@ class TestDiscrepancies:
         assert ">Facts<" in whole and "Part of the refund" in whole and "card account closed" not in whole
 
     def test_name_hourly_tries_only_for_three_days(self, operator: Client, failed: Refund) -> None:
-        Refund.objects.update(settled_at=clock.now())  # the card got the money, and returned it
+        Refund.objects.update(settled_at=clock.now())  # the card got the money, and its bank returned it
         part = Operation.objects.get(kind="refund")
         reporting.report_operation(part, kinds.REFUND_PART_FAILED)
         row = Discrepancy.objects.get()

@@ -1,4 +1,4 @@
-"""The list of e-mails and the top of an e-mail's page."""
+"""The list of e-mails, and the top of an e-mail's page."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The tops of the pages of operations: what they do, their state, and the next step."""
+"""The tops of operation pages show what the operation does, its state, and the next step."""
 
 import pytest
 from django.contrib.auth.models import Permission

@@ -1,4 +1,4 @@
-"""The tops of the pages of texts, shares, bookings, users, keys, merchants and stops."""
+"""The tops of the pages for SMS messages, shares, bookings, users, keys, merchants and operators' stops."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The tops of the pages of payments, refunds and disputes: state, reason, and who acts."""
+"""The tops of payment, refund and dispute pages show the state, the reason, and who must act."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -36,7 +36,9 @@ class TestRefunds:
         assert "The merchant can make the refund again" in text_of(operator, failed)
 
     def test_with_an_open_discrepancy_have_its_remedy(self, operator: Client, failed: Refund) -> None:
-        Refund.objects.update(settled_at=failed.created_at)  # the card got the money, and returned it
+        Refund.objects.update(
+            settled_at=failed.created_at
+        )  # the card got the money, and its bank returned it
         part = Operation.objects.get(kind="refund")
         reporting.report_operation(part, kinds.REFUND_PART_FAILED)
         for row in (failed, part):

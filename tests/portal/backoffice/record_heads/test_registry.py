@@ -1,4 +1,4 @@
-"""Each model in the admin has a top for its pages."""
+"""For each model in the admin, the top of its pages is defined."""
 
 import pytest
 from django.contrib import admin

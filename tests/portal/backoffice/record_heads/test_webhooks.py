@@ -1,4 +1,4 @@
-"""The tops of the pages of events, deliveries, attempts and endpoints."""
+"""The tops of event, delivery, attempt and endpoint pages."""
 
 import html
 import re

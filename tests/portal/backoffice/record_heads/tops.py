@@ -12,7 +12,7 @@ from webhooks.models import Attempt, Delivery
 
 
 def page_of(client: Client, row: Model) -> str:
-    """Return the main part of a record's page, above its fields, with its tags."""
+    """Return the main part of a record's page above its fields, with its tags."""
     answer = client.get(columns.page_address(row._meta.label_lower, row.pk))
     assert answer.status_code == 200
     page = html.unescape(answer.content.decode())
@@ -24,7 +24,7 @@ def text_of(client: Client, row: Model) -> str:
 
 
 def main_button(client: Client, row: Model) -> str:
-    """Return the words of the only filled button."""
+    """Return the words on the only filled button."""
     (words,) = re.findall(r'<(?:a|button) class="button button-pen"[^>]*>(.*?)</', page_of(client, row))
     return str(words)
 
@@ -34,7 +34,7 @@ def address_of(row: Model) -> str:
 
 
 def attempt_of(delivery: Delivery, number: int = 1) -> Attempt:
-    """Create a failed attempt of the delivery, and park the delivery."""
+    """Create a failed delivery attempt, and park the delivery."""
     now = clock.now()
     Delivery.objects.update(
         status="parked", attempt_count=number, next_attempt_at=None, lease_token=None, ended_at=now

@@ -1,4 +1,4 @@
-"""`manage.py createsuperuser` makes only operators who can log in."""
+"""`manage.py createsuperuser` creates only operators who can log in."""
 
 import pytest
 from django.core.management import CommandError, call_command

@@ -1,4 +1,4 @@
-"""The page of orders that customers split with mates."""
+"""The page that lists orders that customers split with mates."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ def owner(order: Checkout) -> Client:
 
 
 def text(page: object) -> str:
-    """Return the words of a page, with single spaces."""
+    """Return the text of a page, with single spaces."""
     plain = re.sub(r"<[^>]+>", " ", page.content.decode())  # type: ignore[attr-defined]
     return re.sub(r"\s+", " ", plain)
 

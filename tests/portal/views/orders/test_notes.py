@@ -1,4 +1,4 @@
-"""Notes on an order: written by the team, never changed, deleted when the order's customer is erased."""
+"""The team writes notes on an order. They never change, and are deleted when the order's customer is erased."""
 
 from typing import Any
 

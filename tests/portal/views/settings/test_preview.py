@@ -1,4 +1,4 @@
-"""The preview in the settings: a payer's page in a colour that is not saved."""
+"""The preview in the settings shows a payer's page in a colour that is not saved yet."""
 
 import html
 import re
