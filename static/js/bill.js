@@ -15,7 +15,7 @@ function isInUse() {
   return isPressed || activeElement?.matches("input, select, textarea");
 }
 
-// Copy the open details and the typed values of a part to its new version.
+// Give the new version of a part the open details and the typed values of the old version.
 function copyOpenAndTyped(old, fresh) {
   const [oldDetails, freshDetails] = [old, fresh].map((part) => [...part.querySelectorAll("details")]);
   if (oldDetails.length === freshDetails.length) oldDetails.forEach(({ open }, index) => (freshDetails[index].open = open));
@@ -38,7 +38,7 @@ function highlightLine(line) {
   setTimeout(() => line.classList.remove("is-fresh"), FRESH_MS);
 }
 
-// If the mate has changed their mind, change the text of the block about the declined share. The block keeps its height.
+// If the mate no longer declines the share, change the text of the block about it. The block keeps its height.
 function endDeclinedQuestion() {
   const block = document.getElementById("said-no");
   const line = block && document.getElementById(`share-${block.dataset.of}`);
@@ -47,13 +47,14 @@ function endDeclinedQuestion() {
   block.querySelector("h2 span").textContent = line.dataset.spoken;
 }
 
-// Return whether a part was empty when the page opened. Content in it would move everything below, so it waits for the
-// next load.
+// Return whether a part was empty when the page opened. New content would move everything below it, so the content
+// waits for the next load.
 function waitsForReload(old) {
   return "late" in old.dataset && !old.childElementCount;
 }
 
-// Return whether a line is visible. Safari before 17.4 has no checkVisibility. There, a hidden line has no offsetParent.
+// Return whether a line is visible. Safari before 17.4 lacks checkVisibility, but a hidden line has no offsetParent
+// there.
 function isVisible(line) {
   return line.checkVisibility?.() ?? line.offsetParent !== null;
 }
@@ -63,7 +64,7 @@ function findChanges(fresh) {
   for (const old of findBill().querySelectorAll("[data-part]")) {
     const part = fresh.querySelector(`#${CSS.escape(old.id)}`);
     if (!part || part.dataset.seen === old.dataset.seen || waitsForReload(old)) continue;
-    if (old.matches("li") && isVisible(old)) part.classList.add("is-shown"); // a fold must not hide a line that is visible now
+    if (old.matches("li") && isVisible(old)) part.classList.add("is-shown"); // a fold must not hide a visible line
     found.push({ old, part });
   }
   return found;
@@ -73,13 +74,13 @@ function listLineIds(page) {
   return [...page.querySelectorAll(".group-line")].map(({ id }) => id).join();
 }
 
-// Replace the parts of the bill that differ on the new page. All changes are found before the first part is replaced, so
-// that an error cannot leave a bill that is partly old.
+// Replace the parts of the bill that differ on the new page. Find all changes before replacing the first part, so that
+// an error cannot leave a bill with old and new parts.
 function updateBill(page) {
   const fresh = page.getElementById("status");
   if (listLineIds(fresh) !== listLineIds(findBill())) {
-    // If a mate took a share by item, the new page has another line. While details are open, a reload would lose the
-    // typed text, so the next poll tries again.
+    // If a mate took a share by item, the new page has an additional line. While details are open, a reload would lose
+    // the typed text, so the next poll tries again.
     if (!findBill().querySelector("details[open]:not(.fold)")) location.reload();
     return;
   }
@@ -133,7 +134,7 @@ function closeDetails(details) {
   details.querySelector("summary").focus({ preventScroll: true });
 }
 
-// Keep a tapped summary at its place on the screen. Opening it closes other details, and those above it would move it.
+// Keep a tapped summary at its place on the screen. Otherwise it would move when other details above it close.
 function keepScrollPosition(summary) {
   const before = summary.getBoundingClientRect().top;
   requestAnimationFrame(() => scrollBy({ top: summary.getBoundingClientRect().top - before, behavior: "instant" }));

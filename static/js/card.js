@@ -13,7 +13,7 @@ function formatNumber(digits) {
   return digits.match(groups).slice(1).filter(Boolean).join(" ");
 }
 
-// Format the expiry date as "08 / 29". "829" means the same, and the year can also be 2029.
+// Format the expiry date as "08 / 29". People can also type "829", or 2029 as the year.
 function formatExpiry(digits) {
   const padded = /^[2-9]/.test(digits) ? `0${digits}` : digits;
   const [, month, year] = padded.match(/^(\d{0,2})(20\d{0,2}|\d{0,2})/);
@@ -38,7 +38,7 @@ form.elements.number.addEventListener("input", ({ target }) => {
 });
 form.elements.expiry.addEventListener("input", ({ target }) => reformatField(target, formatExpiry));
 
-// Return whether the last digit fits the others (Luhn algorithm). Most mistyped numbers fail this test.
+// Return whether the last digit matches the others (Luhn algorithm). For most mistyped numbers it does not.
 function passesLuhn(digits) {
   const doubled = [...digits].reverse().map((digit, index) => digit * (index % 2 ? 2 : 1));
   return doubled.reduce((sum, value) => sum + (value > 9 ? value - 9 : value), 0) % 10 === 0;
@@ -70,7 +70,7 @@ function showErrorIfWrong(name) {
   return true;
 }
 
-// Fill in the form with a test card of the sandbox.
+// Fill in the form with one of the sandbox's test cards.
 function fillInTestCard(number) {
   for (const [name, value] of Object.entries({ number, expiry: "12 / 49", code: "123" })) {
     form.elements[name].value = value;
@@ -88,7 +88,7 @@ for (const code of document.querySelectorAll(".test-cards dt code")) {
   code.replaceWith(button);
 }
 
-// The button uses the first test card, whose payment succeeds. The list has the other cards.
+// The button fills in the first test card, whose payment succeeds. The list offers the other cards.
 const useTestCard = document.getElementById("use-test-card");
 if (useTestCard) {
   useTestCard.hidden = false;
@@ -114,7 +114,7 @@ form.addEventListener("submit", (event) => {
   pay.textContent = pay.dataset.busy;
 });
 addEventListener("pageshow", ({ persisted }) => {
-  if (persisted) return location.reload(); // the order can be paid already
+  if (persisted) return location.reload(); // the order might be paid already
   pay.removeAttribute("aria-disabled");
   pay.innerHTML = payLabel;
 });

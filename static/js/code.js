@@ -1,4 +1,5 @@
-// Fill in the code from the SMS, if the browser can read it and the payer agrees. The SMS names this page's host.
+// Fill in the code from the SMS, if the browser can read it and the payer agrees. The browser only reads an SMS that
+// names this page's host.
 const field = document.getElementById("code");
 if (field && "OTPCredential" in window) {
   const cancellation = new AbortController();
@@ -12,7 +13,7 @@ if (field && "OTPCredential" in window) {
   );
 }
 
-// Count down to the moment when another code can be requested. Then show the button instead, or make it the main button.
+// Count down until a new code can be requested. Then show the button instead, or make it the main button.
 const waitNotice = document.querySelector("[data-resend-in]");
 
 function showSecondsLeft(secondsLeft) {

@@ -1,5 +1,5 @@
-// Copy buttons, the remembered language and the search of the documentation. Without JavaScript, readers can still select
-// code, choose a language by radio buttons, and search with the browser. Rule docs.no_script.
+// The documentation's copy buttons, remembered language and search. Without JavaScript, readers can still select code,
+// choose a language with radio buttons, and search with the browser. Rule docs.no_script.
 const REMEMBERED = "docs-language";
 const MAX_FOUND = 30;
 
@@ -22,7 +22,7 @@ if (navigator.clipboard) {
   for (const address of document.querySelectorAll(".plate code")) address.after(" ", makeCopyButton(address));
 }
 
-// Put each line of code into its own element, so that a line that is too long continues below its own indent.
+// Put each line of code into its own element, so that a long line continues below its own indent.
 function wrapLines(code) {
   const lines = [[]];
   for (const node of code.childNodes) {
@@ -43,7 +43,7 @@ function makeLine(parts) {
   return line;
 }
 
-// Allow line breaks in text with a long word, such as an address: after each "/", "=", "?", "&" or ",".
+// Allow a line break after each "/", "=", "?", "&" or "," of a text with a long word, such as an address.
 function addLineBreaks(text) {
   const parts = /\S{25}/.test(text) ? text.match(/.*?\w[/=?&,](?=[\w'"<])|.+/gs) : [text];
   return parts.flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
@@ -73,8 +73,8 @@ const observer = new IntersectionObserver(
 for (const id of links.keys()) observer.observe(document.getElementById(id));
 markCurrentSection(links.get(location.hash.slice(1)) ?? links.values().next().value);
 
-// Mark a link in the contents, and open the parts of the contents around it. Close the other parts, except the reference.
-// While the pointer or the keyboard focus is in the contents, no part closes.
+// Mark a link in the contents, and open the parts of the contents around it. Close the other parts, except the
+// reference. Do not close any part while the pointer or the keyboard focus is in the contents.
 function markCurrentSection(link) {
   contents.querySelector("[aria-current]")?.removeAttribute("aria-current");
   link.setAttribute("aria-current", "location");
@@ -126,9 +126,9 @@ function openLinkedPart() {
 
 openLinkedPart();
 addEventListener("hashchange", openLinkedPart);
-// A second click on the same link causes no hashchange.
+// A second click on the same link does not cause a hashchange event.
 document.addEventListener("click", (event) => event.target.closest("a[href^='#']") && setTimeout(openLinkedPart));
-// In print, all parts are open. Afterwards, the parts that were closed close again.
+// Open all parts for printing. Afterwards, close the parts again that were closed before.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll(".fold:not([open])")) {
     fold.open = true;
@@ -142,13 +142,13 @@ addEventListener("afterprint", () => {
   }
 });
 
-// Search names (headings, calls, fields and codes) and then the other text. Both are read from the page at the first search.
+// Search the names (headings, calls, fields and codes) first, then the other text. Both are read at the first search.
 const searchField = document.getElementById("find");
 const results = document.getElementById("found");
 const NAMES = "h2, h3, .call-line code, .field-row dt > code, .refusal-head code, td:first-child > code";
 const TEXT = "p, li, dd, td, .step";
 const BEFORE = 30; // characters of a result's text before the first match
-// Words that readers search for, and the word that the page uses instead.
+// Words that readers search for, each with the word that the page uses instead.
 const SYNONYMS = {
   ngrok: "laptop", tunnel: "laptop", localhost: "laptop", forged: "signature", fake: "signature", spoofed: "signature",
   length: "characters", size: "kib", window: "capture_before", timeout: "seconds", poll: "slept", polling: "slept",
@@ -191,7 +191,8 @@ function readSections() {
   return [...all.values()].map((section) => ({ ...section, lowerText: `${section.title} ${section.text}`.toLowerCase() }));
 }
 
-// Return the sections that contain one of the words, without the ids in `known`. Each has the text around its first match.
+// Return the sections that contain one of the words, except the ids in `known`, each with the text around the first
+// match.
 function findInText(words, known) {
   sections ??= readSections();
   const hits = sections.filter(({ id, lowerText }) => !known.has(id) && countMatches(lowerText, words));
@@ -203,15 +204,15 @@ function findInText(words, known) {
   });
 }
 
-// Return the rank of a hit, lowest first: exact names, names that begin with the query, sections with a matching title,
-// other names, other text. Headings come before other entries of the same kind.
+// Return the rank of a hit. The best hits have the lowest ranks: exact names, names that begin with the query, sections
+// with a matching title, other names, other text. Headings come before other entries of the same kind.
 function rankHit({ lowerText, text, isHeading, isText }, query) {
   const isTitled = isText && countMatches(text.toLowerCase(), query.split(/\s+/));
   const place = lowerText === query ? 0 : lowerText.startsWith(query) ? 2 : isTitled ? 3 : isText ? 6 : 4;
   return place + (isHeading ? 0 : 1);
 }
 
-// Return the hits of a query, those that match most of its words first.
+// Return the hits for a query. Hits that match the most words come first.
 function findHits(query) {
   names ??= readEntries(NAMES);
   const words = query.split(/\s+/);

@@ -1,10 +1,10 @@
-// Every page of the payer runs this script.
+// All payers' pages run this script.
 
 // If this page is the answer to a form, replace its address, so that Back and reload do not send the form again.
 const pageAddress = document.querySelector("meta[name=reload]");
 if (pageAddress) history.replaceState(null, "", pageAddress.content);
 
-// Show the time zone next to each time if the payer is in another zone. The style sheet hides it otherwise.
+// Show the time zone next to each time if the payer's zone is different. Otherwise the style sheet hides it.
 function nameOtherZones() {
   for (const time of document.querySelectorAll("time[data-zone]")) {
     const ahead = -new Date(time.dateTime).getTimezoneOffset(); // in minutes, at that moment

@@ -1,6 +1,6 @@
-// Reload the group page after it has changed on the server, unless the mate is using it.
+// Reload the group page when it has changed on the server, unless the mate is using it.
 const EVERY_MS = 10_000;
-const PRESS_MS = 3000; // no event reports a release outside the window
+const PRESS_MS = 3000; // because no event reports that the pointer was released outside the window
 const answersForm = document.querySelector("meta[name=reload]") !== null;
 let knownText = answersForm ? null : readText(document); // after a form, the page has a notice that the next load lacks
 let pressedAt = -Infinity;

@@ -10,7 +10,7 @@ document.addEventListener("click", async (event) => {
     return;
   }
   await navigator.clipboard.writeText(words ? `${words}\n${url}` : url);
-  button.dataset.done = ""; // the style sheet replaces the icon by a check mark, so the width stays the same
+  button.dataset.done = ""; // the style sheet shows a check mark instead of the icon, so the width stays the same
   document.getElementById("spoken").textContent = button.dataset.copied;
 });
 

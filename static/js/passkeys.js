@@ -35,12 +35,12 @@ function encodeCredential({ id, rawId, type, response }) {
   return JSON.stringify({ id, rawId: toText(rawId), type, response: Object.fromEntries(encoded) });
 }
 
-// Return the options for the authenticator: from the page, or from the form's address.
+// Return the options for the authenticator. They are on the page, or at the form's address.
 async function loadOptions(form) {
   const inPage = document.getElementById(form.dataset.options);
   if (inPage) return JSON.parse(inPage.textContent);
   const answer = await fetch(form.action, { headers: { Accept: "application/json" } });
-  if (answer.redirected) location.reload(); // the person has logged in, for example in another tab
+  if (answer.redirected) location.reload(); // the person has logged in meanwhile, for example in a different tab
   const data = await answer.json();
   if (!answer.ok) throw new Error(data.error, { cause: "service" });
   return data.request_options;

@@ -1,5 +1,5 @@
-// The script of the portal: the menu on a phone, copy buttons, countdowns, and questions in place. Without JavaScript, the
-// menu and each question are pages, and people can select the text to copy.
+// The portal's script: the menu on a phone, copy buttons, countdowns, and questions within the page. Without
+// JavaScript, the menu and each question are separate pages, and people can select the text to copy.
 const menu = document.querySelector(".side-menu[aria-controls]"); // the menu's own page has a link back instead
 
 function toggleMenu(isOpen) {
@@ -59,7 +59,7 @@ document.addEventListener("click", async (event) => {
   showToast(button.dataset.copied ?? "Copied");
 });
 
-// Copy the text of the page that a link with data-fetch leads to. If the browser has no clipboard, the link opens the page.
+// Copy the text of the page that a link with data-fetch leads to. Without a clipboard, the link opens the page.
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("[data-fetch]");
   if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey) return;
@@ -70,7 +70,7 @@ document.addEventListener("click", async (event) => {
   showToast(link.dataset.fetch);
 });
 
-// Show the details of a row below it, or hide them if they are shown. htmx loads them.
+// Show the details of a row, which htmx loads, below the row. Hide them if they are shown already.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const opener = event.target.closest?.("[data-opens]");
   if (!opener) return;
@@ -104,7 +104,7 @@ function closeQuestion(question) {
   return questionLink;
 }
 
-// When a question has opened, close the other questions and move the focus into it.
+// When a question opens, close the other questions and move the focus into it.
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   if (!detail.target.matches(".question")) return;
   for (const other of document.querySelectorAll(".question:not(:empty)")) if (other !== detail.target) closeQuestion(other);
@@ -133,8 +133,8 @@ function collapseQuestionLinks() {
   for (const questionLink of document.querySelectorAll("[data-asks]:not([aria-expanded])")) questionLink.setAttribute("aria-expanded", "false");
 }
 
-// Stop the update of a part of the page while the page is hidden or a person uses the part. This is checked before the
-// request and before the swap, because the person might start during the request.
+// Do not update a part of the page while the page is hidden or a person uses the part. This is checked before the
+// request and again before the swap, because the person might start to use the part during the request.
 let isPressed = false;
 addEventListener("pointerdown", () => (isPressed = true));
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (isPressed = false));
@@ -157,7 +157,7 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 
-// Show an error on the page if a request of htmx fails.
+// Show an error on the page if an htmx request fails.
 for (const failure of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(failure, ({ detail }) => {
     const id = detail.xhr?.getResponseHeader?.("X-Request-Id");
@@ -188,7 +188,8 @@ for (const picker of document.querySelectorAll("[data-picks]")) {
   });
 }
 
-// Refuse a file that is too large before it is sent. While a browser still sends, it might not show the server's answer.
+// Refuse a file that is too large before it is sent. A browser that is still sending might not show the server's
+// answer.
 document.addEventListener("change", (event) => {
   const field = event.target.closest("[data-max-bytes]");
   if (!field) return;

@@ -18,7 +18,7 @@ function showNotice() {
 session.querySelector("[data-extend]").addEventListener("click", async () => {
   const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
   const answer = await fetch(session.dataset.action, { method: "POST", headers: { "X-CSRFToken": token } }).catch(() => null);
-  if (answer?.status !== 200) return; // no connection, or the sign-in has ended: the typed form can still be sent
+  if (answer?.status !== 200) return; // no connection, or the sign-in has ended; the payer can still send the form
   const { until, lasts, is_last: isLast } = await answer.json();
   const sentence = session.querySelector("[data-ends]");
   sentence.innerHTML = sentence.dataset.words.replace("{time}", until);

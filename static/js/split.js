@@ -5,7 +5,7 @@ const { dataset: words } = panel;
 const total = Number(words.total);
 const digits = Number(words.digits);
 const minimum = Number(words.minimum);
-const unit = Number(words.unit); // a card can only be charged multiples of it
+const unit = Number(words.unit); // a card can only be charged multiples of this amount
 const MAX_MATES = 19;
 // In per cent of the bar, as in hosted_page/share_bar.py.
 const MIN_WIDTH = 4;
@@ -81,7 +81,7 @@ function showEqual() {
   return count ? [each + more, ...Array(mates).fill(each)] : [];
 }
 
-// Show the part that is left for the lead after the mates' own amounts, and return the amounts.
+// Show the part that remains for the lead after the mates' typed amounts, and return all amounts.
 function showOwn() {
   const mateAmounts = findRows().map(readAmount);
   const left = total - mateAmounts.reduce((sum, amount) => sum + amount, 0);
@@ -93,8 +93,8 @@ function showOwn() {
   return [left, ...mateAmounts];
 }
 
-// Show a split by item, and return the amounts of the lead, the mates and the free units. An amount is the price of the
-// units and a part of the shared lines.
+// Show a split by item, and return the amounts of the lead, the mates and the free units. Each amount is the price of
+// the units plus a part of the lines that all share.
 function showItems() {
   const lines = [...byItem.querySelectorAll("[data-line]")].map((line) => {
     const inputs = [...line.querySelectorAll("input")];
@@ -126,8 +126,8 @@ function showItems() {
   return [left, ...mates, free];
 }
 
-// When the lead changes from equal shares to own amounts, fill in the equal shares, so that only
-// amounts that differ must be typed.
+// When the lead changes from equal shares to typed amounts, fill in the equal shares, so that the lead types only the
+// amounts that differ.
 function beginWithEqual() {
   const count = people.validity.valid ? Number(people.value) : 0;
   if (!isByAmount() || !count || findRows().some((row) => row.querySelector(".own-amount").value.trim())) return;
@@ -153,7 +153,7 @@ function showTally(left) {
   setText(findPart("sum"), words.sum.replace("{sum}", formatAmount(isOver ? total - left : total)).replace("{total}", formatAmount(total)));
 }
 
-// Draw the bar with one part for each person. Its width shows the amount that the person bears.
+// Draw the bar with one part for each person. The width of a part shows the amount that the person bears.
 function drawBar(amounts) {
   const sum = amounts.reduce((before, amount) => before + Math.max(amount, 0), 0); // can exceed the total
   const exact = amounts.map((amount) => (100 * Math.max(amount, 0)) / sum);
@@ -214,7 +214,7 @@ findPart("names").addEventListener("click", (event) => {
   panel.classList.add("panel-names");
   panel.querySelector("[name=name]").focus();
 });
-// Remove the error marks from the amounts that the notice above the form is about.
+// Remove the error marks from the amounts to which the notice above the form refers.
 function clearBlame() {
   for (const amount of panel.querySelectorAll("[aria-describedby=not-saved]")) {
     amount.removeAttribute("aria-invalid");
@@ -231,7 +231,7 @@ form.addEventListener("change", ({ target }) => {
   if (minor !== null) target.value = plainNumber.format(minor / 10 ** digits);
 });
 
-// Require the lead's name for a split, because the mates see who asks them.
+// Require the lead's name for a split, because mates must see who asks them to pay.
 const nameError = document.getElementById("your-name-error");
 form.addEventListener("submit", (event) => {
   const { submitter } = event; // missing in Safari before 15.4, where only the server checks the name

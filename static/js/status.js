@@ -2,7 +2,7 @@
 // htmx replaces #status every second, so each function finds its elements again.
 const SPOKEN_SECONDS = [60, 30, 10];
 const RETURN_SECONDS = 5;
-const PRESS_MS = 3000; // no event reports a release outside the window
+const PRESS_MS = 3000; // because no event reports that the pointer was released outside the window
 const announcement = document.getElementById("spoken");
 const navigationType = performance.getEntriesByType("navigation")[0]?.type;
 const firstState = document.getElementById("status").dataset.state;
@@ -36,7 +36,7 @@ function updateCountdown(now) {
   if (!current) return;
   if (current !== countdown) {
     const end = now + current.dataset.secondsLeft * 1000;
-    // The server rounds to whole seconds. To follow each small difference would make the digits jump.
+    // The server rounds to whole seconds. If the page followed each small difference, the digits would jump.
     if (!countdown || Math.abs(end - countdownEnd) > 1500) countdownEnd = end;
     countdown = current;
   }
@@ -59,7 +59,7 @@ function announceChange() {
 
 function stay() {
   isStaying = true;
-  store("stays", page); // a form leads back to this page, which must not start the return again
+  store("stays", page); // after a form, this page opens again, and must not start the return again
   updateReturn();
 }
 
@@ -91,7 +91,7 @@ function updatePage() {
   if (print) print.hidden = false;
 }
 
-// Cancel the swap while a button is pressed: the browser reports no click on a button that was replaced.
+// Cancel the swap while a button is pressed, because the browser does not report a click on a replaced button.
 function preventSwapWhilePressed({ detail }) {
   if (performance.now() - pressedAt < PRESS_MS) detail.shouldSwap = false;
 }

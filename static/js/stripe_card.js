@@ -85,5 +85,5 @@ if (typeof Stripe === "undefined") {
     showError(error.dataset.broken);
   });
 }
-// If the payer comes back with the Back button, reload the page: the order can be paid already.
+// If the payer comes back with the Back button, reload the page, because the order might be paid already.
 addEventListener("pageshow", ({ persisted }) => (persisted ? location.reload() : setBusy(false)));

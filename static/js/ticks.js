@@ -1,4 +1,4 @@
-// On the lists of the admin, show how many rows are ticked. Disable the buttons of actions that fit no ticked row.
+// On the admin's lists, show how many rows are ticked. Disable the button of an action that fits no ticked row.
 function updateActions() {
   if (!document.querySelector(".action-select")) return;
   const ticked = [...document.querySelectorAll(".action-select:checked")];
@@ -12,7 +12,7 @@ function updateActions() {
   }
 }
 
-// Return a sentence with the number of ticked rows, and the number of rows that each action fits if they differ.
+// Return a sentence with the number of ticked rows and, if it differs, the number of rows that each action fits.
 function summarize(ticked, buttons, countFitting) {
   const counts = buttons.map(countFitting);
   if (counts.every((fitCount) => fitCount === 0)) return `${ticked} ticked, 0 fit`;

@@ -1,5 +1,5 @@
-// Return the cost of units with their part of the shared lines, rounded down as in checkout/split/item_amounts.py.
-// The product of two sums can be above 2^53, where a Number is no longer exact.
+// Return the cost of units with their part of the shared lines, rounded down as in checkout/split/item_amounts.py. The
+// calculation uses BigInt, because the product of two sums can be above 2^53, where a Number is not exact.
 function costOfUnits(sum, { goods, shared }, step) {
   const product = BigInt(shared) * BigInt(sum);
   const rest = product % BigInt(goods);
@@ -7,7 +7,7 @@ function costOfUnits(sum, { goods, shared }, step) {
   return Math.floor((sum + part) / step) * step;
 }
 
-// Add buttons to the fields for numbers of units. A field can have up to `max` units.
+// Add buttons to the fields for numbers of units. The value of a field can be at most `max`.
 {
   const findSteppers = () => [...document.querySelectorAll("[data-units]")];
 
@@ -28,7 +28,7 @@ function costOfUnits(sum, { goods, shared }, step) {
       });
     }
   }
-  // The page's other script can change each `max`, so this listens on the window, which gets the event last.
+  // The page's other script can change each `max`, so this script listens on the window, which gets the event last.
   addEventListener("input", () => findSteppers().forEach(updateButtons));
   addEventListener("pageshow", () => findSteppers().forEach(updateButtons));
 }

@@ -1,4 +1,4 @@
-"""Before the payment of a case, the sandbox prepares it: it splits an order, or lets a mate pay first."""
+"""Before the payment of a case, the sandbox prepares the order: it splits it, or lets a mate pledge first."""
 
 from unittest.mock import Mock
 
