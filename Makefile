@@ -1,18 +1,20 @@
 # Needs python3 (3.11 or newer), make and a package index. It installs everything else.
 
 # The system's python3 if it is new enough and can create virtual environments, otherwise the first python3 on the PATH.
-# The Python of distributions and of our image is built with profile-guided optimisation. The Python of a version manager
-# mostly is not, and then needs a seventh more CPU for an order. Set PYTHON=python3.13 to use another one.
+# The Python of Linux distributions and of our image is built with profile-guided optimisation. The Python of a version
+# manager is mostly built without it, and then needs a seventh more CPU time for an order. Set PYTHON=python3.13 to use
+# a different one.
 PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   && echo /usr/bin/python3 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 TRANSLATED := $(patsubst %.po,%.mo,$(wildcard config/locale/*/LC_MESSAGES/django.po))
 INSTALLED := $(VENV)/.installed $(TRANSLATED)
-# Ends the program that make runs if make ends first, for example because the terminal closes.
+# If make ends first, for example because the terminal closes, this ends the program that make runs.
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-# The programs that the tests start, except Python. Each is a command, or a file, and the Debian package that has it.
+# The programs that the tests start, except Python. Each entry is a command or a file, and the Debian package that
+# contains it.
 TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli go:golang-go ruby:ruby faketime:faketime node:nodejs npm:npm openssl:openssl curl:curl
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || [ -e "$${tool%:*}" ] || printf ' %s' "$${tool\#\#*:}"; done
@@ -39,7 +41,7 @@ help: ## Show this list
 run: $(INSTALLED) ## Start the whole service on http://localhost:8000 (PORT, SHOP_PORT); Ctrl-C ends it
 	@$(TIED) $(BIN)/python -m config.local.run
 
-# Write bytecode even if the shell's variable forbids it, because many processes load the same modules.
+# Write bytecode even if a variable of the shell forbids it, because many processes load the same modules.
 quick test test-full test-newest nightly chaos histories: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
@@ -48,7 +50,7 @@ test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for
 quick: $(INSTALLED) tools ## Run the faster half of the tests, in a minute (before the first `make test`: the tests without a database)
 	@$(BIN)/python -m pytest -m "not long" --faster-half -n 2 --durations=0 --durations-min=9 $(ARGS)
 
-# Compilers and libraries of the generated API clients.
+# Compilers and libraries for the generated API clients.
 CLIENTS := java:default-jre-headless go:golang-go /usr/share/gocode/src/golang.org/x/oauth2:golang-golang-x-oauth2-dev \
   /usr/share/php/GuzzleHttp:php-guzzlehttp-guzzle /usr/share/doc/php-curl:php-curl \
   /usr/share/doc/php-mbstring:php-mbstring ruby:ruby /usr/share/doc/ruby-typhoeus:ruby-typhoeus
@@ -58,8 +60,8 @@ test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## 
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
 
-# What the newest Django deprecates is only printed, because the locked version may lack the replacement. Tests that call
-# make use this environment too.
+# Deprecation warnings of the newest Django are only printed, because the locked version might lack the replacement.
+# Tests that call make also use this environment.
 test-newest: export VENV := .venv-newest
 test-newest: tools ## Run the tests of `make test` on the newest Django; needs Python 3.12 or newer (PYTHON=python3.13)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { \
@@ -71,7 +73,7 @@ test-newest: tools ## Run the tests of `make test` on the newest Django; needs P
 	@$(BIN)/python -m pytest -m "not long" -n 3 -W default::DeprecationWarning -W default::PendingDeprecationWarning $(ARGS)
 
 nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests; continue an interrupted run of the same commit
-	@$(BIN)/python -m pytest -n 3 -m long -p tests.nightly $(ARGS) || [ $$? = 5 ] # 5: all have passed before
+	@$(BIN)/python -m pytest -n 3 -m long -p tests.nightly $(ARGS) || [ $$? = 5 ] # 5 means that all tests have passed before
 
 chaos: $(INSTALLED) ## Cause faults in every part and check that the service recovers (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
@@ -120,7 +122,7 @@ schema: $(INSTALLED) ## Write docs/schema.sql from the migrations
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
 	@$(BIN)/python -m tests.house.rules $(ARGS)
 
-# Uses the first python3 on the PATH: only that one has the same path in both stages of our image.
+# Uses the first python3 on the PATH, because only this one has the same path in both stages of our image.
 install: ## Install production's packages into .venv
 	@python3 -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r requirements.lock
