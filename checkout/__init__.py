@@ -1,1 +1,1 @@
-"""The order: states, capture, refund, mates' shares, operations in doubt, and the merchant API."""
+"""Orders: their states, captures, refunds, mates' shares and operations in doubt, and the merchant API."""

@@ -1,4 +1,4 @@
-"""How the apps become one service: settings, URLs, Celery, start-up checks, health, metrics."""
+"""What makes one service of the apps: settings, URLs, Celery, start-up checks, health checks and metrics."""
 
 from config.celery import app as celery_app
 

@@ -1,1 +1,1 @@
-"""The payer's pages: sign-in, split, payment, and its outcome."""
+"""The payers' pages: sign-in, split, payment, and the outcome of the payment."""

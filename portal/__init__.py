@@ -1,1 +1,1 @@
-"""The portal: a merchant's people and keys, and the pages on which they manage everything."""
+"""The portal: a merchant's people and API keys, and the pages on which people manage everything."""

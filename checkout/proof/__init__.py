@@ -1,1 +1,1 @@
-"""The proof that ledger and statuses agree: the invariants, and the checkouts that break one."""
+"""The proof that the ledger and the statuses agree: its invariants, and the checkouts that break one of them."""

@@ -1,1 +1,1 @@
-"""Repair after a restore: records again what the provider has moved and the database has lost."""
+"""Repair after a restored back-up: records again the movements that the database has lost."""

@@ -1,4 +1,4 @@
-"""Compares what each card of an order has borne with its target, and plans refunds for the difference."""
+"""Compares the amount that each card of an order has paid with its target, and plans refunds for the difference."""
 
 from checkout.settling.cards import (
     can_refund_to_lead,

@@ -1,1 +1,1 @@
-"""How a cost is split: the arithmetic of shares and of items, and the rows of a split."""
+"""Splitting a cost: the arithmetic of shares and items, and the rows that store a split."""

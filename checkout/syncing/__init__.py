@@ -1,1 +1,1 @@
-"""Reads one payment from the provider's books, and records the movements that are missing here."""
+"""Reads one payment at the provider, and records the movements that are missing in our database."""

@@ -1,4 +1,4 @@
-"""The checks of `manage.py doctor`: whether everything that the service needs is there and answers.
+"""The checks of `manage.py doctor`, which tests whether everything that the service needs is there and answers.
 
 Each start has already checked the variables (`config/variables`).
 """

@@ -1,1 +1,1 @@
-"""The formats of dates and times, by language."""
+"""Date and time formats, by language."""

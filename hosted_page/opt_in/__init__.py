@@ -1,1 +1,1 @@
-"""The merchant's marketing box: its words, ticks and links."""
+"""The box for the merchant's marketing: its wording, the consents that payers give, and its links."""

@@ -1,1 +1,1 @@
-"""PCI DSS for payment pages: the inventory of scripts, reports of browsers, the daily check."""
+"""PCI DSS for payment pages: the script inventory, the reports that browsers send, and a daily check."""

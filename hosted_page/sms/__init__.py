@@ -1,1 +1,1 @@
-"""SMS messages: the port and its senders, the outbox, and the limits."""
+"""Text messages: the port to the carrier and its senders, the outbox, and the limits."""

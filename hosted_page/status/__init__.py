@@ -1,1 +1,1 @@
-"""The current state of an order or of a share, in words for people."""
+"""The sentences that describe the current state of an order or a share to each viewer."""

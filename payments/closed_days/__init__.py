@@ -1,1 +1,1 @@
-"""The closed days of the ledger: their sums, from which balances are read."""
+"""The closed days of the ledger. Balances are read from their sums."""

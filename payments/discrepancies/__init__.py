@@ -1,1 +1,1 @@
-"""Discrepancies: the table of their kinds, how to report and close them, and their pages in the admin."""
+"""Discrepancies: the table of their kinds, the code that reports and closes them, and their admin pages."""

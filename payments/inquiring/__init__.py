@@ -1,1 +1,1 @@
-"""Reads from the provider: one payment's books after a notification, all books each night, and the balance."""
+"""Reads from the provider: one payment after a notification, all payments each night, and the balance."""

@@ -1,1 +1,1 @@
-"""Login and proof of identity: passwords, second factor, passkeys, sessions, unused accounts."""
+"""Logging in and proving one's identity: passwords, second factors, passkeys, sessions, unused accounts."""

@@ -1,1 +1,1 @@
-"""The delivery log for people: search and detail."""
+"""The pages of the delivery log: the search and the details of a delivery."""

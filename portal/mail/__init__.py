@@ -1,1 +1,1 @@
-"""E-mails to a merchant's people: the outbox, and the events that are worth an e-mail."""
+"""E-mails to a merchant's people: the outbox, and the events that cause an e-mail."""

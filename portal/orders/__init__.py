@@ -1,1 +1,1 @@
-"""Checkouts as merchants see them: search, detail, timeline."""
+"""The portal's view of checkouts: the search, the details and the timeline."""

@@ -1,1 +1,1 @@
-"""Cases of the checklist that the sandbox runs: a real order passes through the merchant's integration."""
+"""Checklist cases that the sandbox runs: a real order passes through the merchant's integration."""

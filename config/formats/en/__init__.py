@@ -1,1 +1,1 @@
-"""English: a clock with 24 hours, as on all pages."""
+"""English formats with a 24-hour clock, as on all pages."""

@@ -1,1 +1,1 @@
-"""The parts of every admin page: read-only lists, columns, panels, actions that ask for confirmation."""
+"""Parts that all admin pages share: read-only lists, columns, panels, and actions that ask for confirmation."""

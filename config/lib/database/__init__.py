@@ -1,1 +1,1 @@
-"""The database as a whole: the replica and its lag, time limits, partitions by time."""
+"""Tools for the whole database: the replica and its lag, time limits, and partitions by time."""

@@ -1,1 +1,1 @@
-"""Facts that each process reports about itself: metrics, traces, whether its threads still run."""
+"""What each process reports about itself: metrics, traces, and whether its threads still run."""

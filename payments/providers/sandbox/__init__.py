@@ -1,1 +1,1 @@
-"""The sandbox bank: a complete provider with its own books, cards and pages."""
+"""The sandbox bank: a complete provider with its own payment records, cards and pages."""

@@ -1,1 +1,1 @@
-"""Stripe: card payments by its PaymentIntents, through its own library."""
+"""The adapter for Stripe. It makes card payments with PaymentIntents, through Stripe's own library."""

@@ -1,1 +1,1 @@
-"""The top of a record’s own page: what the record is, its state, and the next step, with links to where it is done."""
+"""The top of a record's page in the admin: what the record is, its state, and a link to the next step."""
