@@ -144,7 +144,7 @@ def known_paths(
 
 @pytest.fixture
 def open_ones(known_paths: dict[str, str], acme: Merchant) -> dict[str, str]:
-    """Return a path for each route that needs no login, if possible the path of an existing object."""
+    """Return a path for each route that does not need a login, if possible the path of an existing object."""
     order = f"?id={factories.checkout(acme).pk}"
     found_at = {
         route: addresses.path(route, known_paths) for route in addresses.routes() if route not in closed()

@@ -106,7 +106,7 @@ def test_a_safe_statement_is_accepted(statement: str) -> None:
 
 
 def test_an_unfinished_index_is_dropped_before_it_is_created_again() -> None:
-    """An unfinished index is dropped first, because PostgreSQL keeps it and refuses another index with its name."""
+    """An unfinished index is dropped first, because PostgreSQL keeps it and refuses a new index with its name."""
     drop = 'DROP INDEX CONCURRENTLY IF EXISTS "a"'
     make = 'CREATE UNIQUE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")'
     assert list(offences([drop, make])) == []

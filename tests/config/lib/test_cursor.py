@@ -1,4 +1,4 @@
-"""A page far down a list costs no more than the first page."""
+"""A page far down a list does not cost more than the first page."""
 
 from datetime import timedelta
 

@@ -57,7 +57,7 @@ class Forgetful(Backend):
 
 
 class Idle(Backend):
-    """A backend that answers 200 and makes no capture."""
+    """A backend that answers 200 but does not capture."""
 
     def take(self, event: dict[str, Any]) -> int:
         return 200

@@ -187,7 +187,7 @@ class TestSlow:
 
     def test_passes_if_only_the_retry_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(Backend):
-            """A backend that makes no capture at the first attempt, as if the sandbox had interrupted it."""
+            """A backend that does not capture at the first attempt, as if the sandbox had interrupted it."""
 
             def receive(self, event: dict[str, Any]) -> int:
                 self.got.append(event)
@@ -288,7 +288,7 @@ class TestRefund:
     def walk(self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch) -> Trial:
         """Run the case `refused`. Once the refund has failed, the server requests the path `look`.
 
-        If `look` is empty, the server makes no request, and the time that it has for one ends immediately.
+        If `look` is empty, the server does not make a request, and its time for this ends immediately.
         """
         monkeypatch.setattr(
             verdicts, "LISTING_PERIOD", verdicts.QUIET_PERIOD if look else verdicts.LISTING_PERIOD * 0

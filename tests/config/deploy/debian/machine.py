@@ -131,7 +131,7 @@ def empty() -> Iterator[Machine]:
 
 @contextlib.contextmanager
 def copied(machine: Machine, name: str, folder: Path) -> Iterator[Machine]:
-    """Make another machine with the same files. It writes its own changes to `folder`."""
+    """Make a second machine with the same files. It writes its own changes to `folder`."""
     upper, work, merged = (folder / name / part for part in ("changes", "work", "root"))
     for made in (upper, work, merged):
         made.mkdir(parents=True)
@@ -167,7 +167,7 @@ def _output(words: list[str]) -> str:
 
 
 def _first_child(nspawn: subprocess.Popen[bytes]) -> int:
-    """Return the process id of the machine's systemd, or 0 while another program still prepares its start."""
+    """Return the process id of the machine's systemd, or 0 while a different program still prepares its start."""
     if nspawn.poll() is not None:
         raise AssertionError(nspawn.communicate()[1].decode())
     children = Path(f"/proc/{nspawn.pid}/task/{nspawn.pid}/children").read_text().split()

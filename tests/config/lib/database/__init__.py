@@ -1,1 +1,1 @@
-"""Database connections, also with a real streaming replica (standby.py)."""
+"""Database connections. Some tests use a real streaming replica (standby.py)."""

@@ -69,7 +69,7 @@ class TestOperations:
         page, listed = page_of(operator, part), operator.get("/admin/payments/operation/").content.decode()
         for words in ("Send again", "Settled outside"):
             assert f">{words}</button>" not in page and words not in listed
-        # The refund of one card failed, and the refund of another card succeeded.
+        # The refund to one card failed, and the refund to a second card succeeded.
         Checkout.objects.update(status="refunding")
         Refund.objects.update(status="pending", failure_reason=None)
         page, listed = page_of(operator, part), operator.get("/admin/payments/operation/").content.decode()
