@@ -71,7 +71,7 @@ def unnamed() -> list[str]:
 
 
 def expressions() -> Iterator[tuple[str, Act]]:
-    """Yield a label and a function of a text for each regular expression method that the code calls.
+    """For each method that the code calls on a regular expression, yield a label and a function of a text.
 
     The function applies the method to the text.
     """
