@@ -97,7 +97,7 @@ class Bulkhead:
                 self._free += 1
 
     def sample(self) -> None:
-        """Set the metrics for the number of all slots and of taken slots."""
+        """Set the two metrics: the number of slots, and how many of them are taken."""
         SLOTS.labels(self._name).set(self.slots)
         TAKEN.labels(self._name).set(self.slots - self._free)
 

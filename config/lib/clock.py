@@ -35,7 +35,7 @@ def seconds_ahead() -> float:
 
 
 def first_id(at: datetime) -> UUID:
-    """Return a lower bound for UUIDv7 ids. Every id that is made at this moment or later is at least this high."""
+    """Return the lowest UUIDv7 of a time. No id that is made at this time or later is lower."""
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 

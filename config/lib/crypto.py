@@ -75,7 +75,7 @@ def is_keyed_digest(digest: str, purpose: str, value: str) -> bool:
 def lookup_key_marks() -> list[str]:
     """Return short identifiers for LOOKUP_KEY and LOOKUP_KEY_FALLBACKS, in this order.
 
-    If a row can be found only with the key under which it was written, it stores the identifier of that key.
+    A row stores the identifier of a key if it can be found only with that key.
     """
     return [digest[:KEY_MARK_LETTERS] for digest in keyed_digests("key", "")]
 
@@ -99,12 +99,12 @@ class EncryptedTextField(models.TextField):
 class FindableTextField(EncryptedTextField):
     """An encrypted text field that queries can search for a whole value.
 
-    The column holds the text's keyed digest, followed by the ciphertext.
+    The column holds the text's keyed digest (64 characters), followed by the ciphertext. A unique constraint
+    or an index must therefore be on `Left(name, 64)`. An empty text stays empty.
 
-    An empty text stays empty. `filter(phone="+447700900123")` compares the digests under all keys, so a
-    unique constraint or an index must be on `Left(name, 64)`. A unique constraint does not compare digests
-    that were made with different keys. While there are LOOKUP_KEY_FALLBACKS, code that inserts unique values
-    therefore takes a lock first. Rule privacy.numbers.
+    `filter(phone="+447700900123")` finds the digests of the value under all keys. A unique constraint cannot
+    see that two digests under different keys belong to one value. While there are LOOKUP_KEY_FALLBACKS, code
+    that inserts unique values therefore takes a lock first. Rule privacy.numbers.
     """
 
     def from_db_value(self, value: str | None, *_: object) -> str | None:

@@ -37,9 +37,9 @@ def read_page(
     Each row has an `id` and the field `key`. `scope` names the list and the merchant. A cursor is valid only
     for the scope for which it is signed.
 
-    Use `in_steps` for a partitioned table if most rows match the filter and the filter therefore has no
-    index. The newest days are then read first, and are often sufficient. Without it, PostgreSQL would also
-    read whole partitions of older days.
+    Use `in_steps` for a partitioned table if the filter has no index because most rows match it. The newest
+    days are then read first, and are often sufficient. Without `in_steps`, PostgreSQL would also read whole
+    partitions of older days.
     """
     at = None
     if cursor is not None:
@@ -64,9 +64,9 @@ def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) ->
     first_rows: list[Row] = []
     for step in _STEPS:
         since = at - step
-        # This lower bound compares two columns, as the upper bound from the cursor does. With two bounds on one
-        # column, PostgreSQL estimates almost no rows for its generic plan, and does not reuse the plan. It then
-        # makes a new plan for all partitions each time, which takes 2 ms.
+        # The lower bound compares two columns, like the upper bound from the cursor. If both bounds were on one
+        # column, PostgreSQL would wrongly estimate that almost no rows match, and would not reuse its plan. Each
+        # query would then be planned again for all partitions, which takes 2 ms.
         later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
         first_rows += rows.filter(later)[: count - len(first_rows)]
         if len(first_rows) == count:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-# Each comment lists the details that can follow the point's name, and then what has happened up to this point.
+# Each comment lists the details that can follow the point's name, and then says what has happened when a process
+# reaches the point.
 POINTS = frozenset(
     {
         "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the call not made yet

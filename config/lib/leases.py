@@ -15,10 +15,11 @@ M = TypeVar("M", bound=Model)
 
 
 class Queue(Generic[M]):
-    """The rows of a queryset that are due: the time in their field `due` has passed.
+    """The rows of a queryset that are due. `due` names the field with the time from which a row is due.
 
     `rows` builds the queryset. It is called only when the queue is used, so it can use models that are not
-    loaded yet. Rows are taken in the order of the field `by`, which is `due` by default.
+    loaded yet. `by` names the field that decides the order in which rows are taken, by default the same
+    field.
     """
 
     def __init__(self, rows: Callable[[], QuerySet[M]], due: str, *, by: str = "") -> None:

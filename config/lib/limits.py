@@ -22,8 +22,8 @@ log = structlog.get_logger("limits")
 PAUSE = 5.0  # for this many seconds after an error, Redis is not used
 _redis_down_until = 0.0
 _count_lock = threading.Lock()  # the library's in-memory counts are not thread-safe
-# All counts of a call need only one round trip. If one count refuses the call, the next ones do not count it,
-# because a refused client must not use up its merchant's limit.
+# All counts of a call need only one round trip. If one limit refuses the call, the call is not added to the later
+# counts, because a refused client must not use up its merchant's limit.
 _SPEND = """
 for place, key in ipairs(KEYS) do
     local used = redis.call('INCR', key)

@@ -10,7 +10,7 @@ Given = ParamSpec("Given")
 
 
 class Once(Generic[Given, Made]):
-    """A cached function. One caller makes the value for its arguments, and other callers wait for it."""
+    """A cached function. While one caller makes a value, all other callers wait."""
 
     def __init__(self, make: Callable[Given, Made]) -> None:
         functools.update_wrapper(self, make)

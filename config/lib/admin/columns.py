@@ -1,6 +1,6 @@
 """Admin columns: they show values in words, times to the second, and other rows as links.
 
-Django compares columns, which are functions. The functions below are therefore cached, so that equal
+A column is a function, and Django compares columns. The functions below are cached, so that calls with equal
 arguments return the same column.
 """
 
@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 Column = Callable[[Any], str]
 EMPTY_CELL = "–"
-AMOUNT_SUFFIX = "_for_people"  # names of amount columns end with it
+AMOUNT_SUFFIX = "_for_people"  # the end of the name of each column of amounts
 # Long ids that a table shortens: a row's id, and a request id that the service has made.
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
@@ -61,7 +61,7 @@ def key_link(label: str, key: object) -> str:
 
 
 def actor_in_words(actor: str) -> str:
-    """Return who caused a change, such as "API client …c9f5d1". `actor` is the field of a `Cause`."""
+    """Return who caused a change, such as "API client …c9f5d1". `actor` is the value of `Cause.actor`."""
     kind, _, key = actor.partition(":")
     words = ACTORS.get(kind, kind.capitalize())
     return f"{words} …{key[-6:]}" if key else words or EMPTY_CELL
@@ -146,7 +146,7 @@ def list_column(column: Column, *, is_first: bool) -> Column:
 
 
 def shorten_ids(cell: str) -> str:
-    """Return a cell with long ids shortened in the middle. For plain text and ids, `title` has the full text."""
+    """Return a cell with long ids shortened in the middle. Except in links, `title` has the full text."""
     if isinstance(cell, SafeString):
         cell = SafeString(_CODE.sub(_shorten_code, cell))
         return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup

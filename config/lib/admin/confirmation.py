@@ -28,9 +28,9 @@ RowTexts = Callable[[Any], dict[str, Any]]
 class Question:
     """The texts of a confirmation: what will happen, what the note is for, and the button's text.
 
-    `title_for_one` is the title for a single row. It contains {}, which the row's name
-    (`OperatorAdmin.called`) replaces. `of_one` gets the single row. It returns the texts that differ for this
-    row, keyed by field name.
+    `title_for_one` is the title for a single row, with {} in place of the row's name
+    (`OperatorAdmin.called`). `of_one` is called with the single row, and returns the texts that differ for
+    it, keyed by field name.
     """
 
     title: str

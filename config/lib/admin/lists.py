@@ -17,7 +17,7 @@ from django.utils.functional import cached_property
 
 from config.lib.admin import titles
 
-# The maximum number of rows on all pages of a list together, and of rows that one search finds.
+# A list shows at most this many rows on all its pages together. A search finds at most this many rows.
 MAXIMUM = 1000
 NEWEST_SEARCHED = 10_000  # how many of the newest rows a filter searches
 MERCHANT_PARAMETER = "merchant__exact"
@@ -98,7 +98,7 @@ class NewestRowsFilter(admin.ChoicesFieldListFilter):
 
 
 def limit_to_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-    """Limit a list to the newest rows of its model. If the list has only one merchant, use this merchant's rows."""
+    """Limit a list to the newest rows of its model. In a list of one merchant, only this merchant's rows count."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._base_manager.order_by("-pk")
     if merchant_uuid is not None:
@@ -166,8 +166,8 @@ def find_exact_matches(
 ) -> set[Any]:
     """Return the keys of the rows in which one of the columns is exactly this term.
 
-    A path that ends in `__iexact` ignores case. Each look-up uses an index. The indexes of the columns in
-    `of_each_merchant` begin with the merchant, so a look-up in these columns names all merchants.
+    A path that ends in `__iexact` ignores case. Each look-up uses an index. The index of a column in
+    `of_each_merchant` begins with the merchant. To use this index, the look-up lists all merchants.
     """
     keys: set[Any] = set()
     for path in paths:
@@ -179,8 +179,7 @@ def find_exact_matches(
         rows = model._base_manager.filter(**{path: value})
         if path.removesuffix("__iexact") in of_each_merchant:
             merchants = model._meta.get_field("merchant").related_model
-            # The field is a foreign key. Its related model is therefore a model class, although the stubs allow
-            # other types.
+            # The related model of a foreign key is a model class. The stubs allow other types too.
             rows = rows.filter(merchant__in=merchants._base_manager.all())  # type: ignore[union-attr]
         keys |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
     return keys

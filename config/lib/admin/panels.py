@@ -40,7 +40,7 @@ class Panel:
 
     @property
     def heads(self) -> list[tuple[str, bool]]:
-        """The column headers, each with a flag for a column of amounts."""
+        """The column headers. Each has a flag that says whether its column has amounts."""
         return list(zip(self.headers, self.are_amounts, strict=True))
 
     @property
@@ -66,7 +66,8 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
     rows = list(
         model_admin.get_queryset(request).filter(**lookups).order_by(*model_admin.panel_order)[: MAXIMUM + 1]
     )
-    # The page already shows this row, and the other rows to which both this row and the panel's rows refer.
+    # Hide the columns that would repeat what the page already shows: this row, and the rows to which both this
+    # row and the panel's rows refer.
     hidden = {path, *_common_references(type(row), model_admin)}
     columns = [
         column for column in model_admin.get_list_display(request) if column_name(column) not in hidden
@@ -84,7 +85,7 @@ def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) ->
 
 
 def _common_references(model: type[Model], model_admin: Any) -> set[str]:
-    """Return the fields that a model and the model of a panel have in common, and that refer to the same row."""
+    """Return the names of the references that a model and the model of a panel have in common."""
     fields = model_admin.model._meta.fields
     names = {field.name for field in fields if isinstance(field, ForeignKey)} | set(
         getattr(model_admin, "references", ())

@@ -26,19 +26,19 @@ FROM_OPERATIONS = "from_operations"  # posted if it was started on the page of c
 
 
 class ChangesForm(forms.ModelForm):
-    """Form that writes only the fields whose values differ from the values that the page showed.
+    """Form that writes only the fields that the operator changed.
 
-    Another operator might have changed the other fields since then. The form also posts the values that the
-    page showed. If such a value is missing for a field, the form compares the field with the current row.
-    Rule operator.changes.
+    Another operator might have changed the other fields after the page was shown. The page therefore also
+    posts the values that it showed. If such a value is missing for a field, the form compares the field with
+    the current row. Rule operator.changes.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         posted = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
-            # If a page showed an empty list, it posts no earlier value for this field. The earlier value then
-            # counts as empty.
+            # For a list that was empty, the page posts no earlier value. A missing earlier value of a list
+            # therefore counts as empty.
             was_empty = bool(posted) and isinstance(field, forms.ModelMultipleChoiceField)
             is_comparable = not self.is_bound or name in posted or was_empty
             field.show_hidden_initial = is_comparable and self._is_of_row()
@@ -216,7 +216,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows in which one of `search_fields` is exactly this term. In a small table, a part is enough."""
+        """Find rows in which one of `search_fields` is exactly this term. In a small table, a part of it is enough."""
         term = search_term.replace("\0", "").strip()
         if self.is_small or not term:
             return super().get_search_results(request, queryset, term)
@@ -283,7 +283,7 @@ class OperatorAdmin(admin.ModelAdmin):
 
 # Fields that are used for look-ups or by developers. A row's page shows them last.
 TECHNICAL = ("id", "reference", "request_id", "traceparent", "card_fingerprint")
-# Fields whose values a person copies, but does not read.
+# Fields whose values people copy rather than read.
 CODES = (*TECHNICAL, "client_id", "key", "merchant_refund_ref", "provider_account", "provider_reference")
 
 

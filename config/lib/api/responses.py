@@ -1,7 +1,7 @@
 """Serializers for the API's responses. They write a response, and describe it in the API's document.
 
-They use the fields below and DRF's fields. If requests have the same field with the same limits, they use the
-class from `config.lib.api.fields`.
+The serializers use the fields below and DRF's fields. For a field that requests have too, with the same
+limits, they use the class from `config.lib.api.fields`.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,9 +19,9 @@ Schema = dict[str, Any]
 class Out(Serializer[Any]):
     """The base serializer of an object that the API sends.
 
-    The API's document uses the name of the class without `Out`. Some objects have certain fields only in some
-    states (rule read.fields). `ALWAYS` has the states in which such a field is sent even without a value.
-    `SOMETIMES` has the states in which it is sent only with a value. The row of the object has a `status`.
+    The API's document uses the name of the class without `Out`. Some fields are sent only if the row's
+    `status` is one of certain states (rule read.fields). For each such field, `ALWAYS` lists the states in
+    which it is sent even without a value. `SOMETIMES` lists the states in which it is sent only with a value.
     """
 
     ALWAYS: ClassVar[dict[str, tuple[Any, ...]]] = {}

@@ -29,7 +29,7 @@ def similar_name(sent: str, known: Iterable[str]) -> str:
 
 
 def other_spellings(sent: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Map each known name that was not sent to the misspelt name that was probably sent instead."""
+    """Return a dict from each missing known name to the misspelt name that was probably sent in its place."""
     names, sent = set(known), list(sent)
     unknown, missing = [name for name in sent if name not in names], names.difference(sent)
     found = {similar_name(name, missing): name for name in islice(unknown, MAX_COMPARED)}

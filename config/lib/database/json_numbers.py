@@ -1,4 +1,4 @@
-"""Large numbers in JSON from PostgreSQL."""
+"""Prevents errors because of very large numbers in JSON from PostgreSQL."""
 
 import orjson
 from psycopg.types.json import set_json_loads

@@ -1,9 +1,9 @@
 """The replica's lag. Each process measures it every second, so requests do not need to (rules replica.*).
 
 The time of the last replayed commit does not show the lag, because the primary might have no writes, and the
-clocks of two machines can differ. Each process therefore records every second the position of the primary's
-log, with the time on the process's own clock. The replica has reached one of the recorded positions. The time
-of this position shows how old the replica's data can be.
+clocks of two machines can differ. Each process therefore records the position of the primary's log every
+second, with the time on the process's own clock. The time of the last recorded position that the replica has
+reached shows how old the replica's data can be.
 """
 
 import time

@@ -126,7 +126,7 @@ def _drop_oldest(table: Partitioned, cutoff: datetime, referring: Sequence[Parti
 def delete_default_rows(table: Partitioned, cutoff: datetime) -> datetime:
     """Delete the default partition's rows that are older than the cutoff, oldest first, in limited batches.
 
-    Returns a time. The default partition has no more rows from before this time.
+    Return a time before which the default partition has no more rows.
     """
     rest = connection.ops.quote_name(f"{table.table}_default")
 

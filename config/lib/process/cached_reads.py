@@ -1,4 +1,4 @@
-"""Values that callers need often. A process reads each of them from the database only every few seconds."""
+"""Caches values that are needed often. A process reads each value from the database only every few seconds."""
 
 import threading
 import time

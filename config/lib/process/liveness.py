@@ -56,7 +56,8 @@ def sign_ages() -> dict[str, float]:
 def exit_if_stuck() -> None:
     """End this process if one of its threads is stuck.
 
-    If the whole process was suspended until now, this counts as a sign of life for all its threads.
+    If the whole process was suspended, its threads could give no sign. The two minutes then start again for
+    all.
     """
     global _checked_at
     now, before, _checked_at = time.monotonic(), _checked_at, time.monotonic()

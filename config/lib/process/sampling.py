@@ -1,4 +1,4 @@
-"""Values that a process measures every second. /metrics therefore also shows parts that are not in use."""
+"""A thread that calls registered functions every second, for example to set metrics of parts that are not in use."""
 
 import os
 import threading

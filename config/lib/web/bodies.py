@@ -32,9 +32,11 @@ TOO_SLOW = "The request body did not arrive completely in time. Send it again."
 class CountedBodies:
     """A WSGI wrapper that reads the whole body, chunked or not, before it calls the application.
 
-    The limit is `largest` bytes. `larger` maps some paths to higher limits. If a body is over the limit, the
-    wrapper reads at most the beginning of a chunked body. The application must refuse such a body because of
-    its CONTENT_LENGTH. A response with `Connection: close` closes the connection.
+    The limit is `largest` bytes. `larger` maps some paths to higher limits. Of a chunked body over the limit,
+    the wrapper reads one byte more than the limit. It does not read any other body over the limit. In both
+    cases, CONTENT_LENGTH is above the limit, and the application must refuse the request.
+
+    If the response has `Connection: close`, the wrapper closes the connection.
     """
 
     def __init__(

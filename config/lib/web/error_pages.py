@@ -33,7 +33,7 @@ def template_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def show_refusal(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
-    """Return the page for a refused action. It names the roles that may do it, or the chosen merchant."""
+    """Return the page for a refused action. The page names the roles that allow it, or the chosen merchant."""
     facts = {name: getattr(exception, name, "") for name in ("allowed_roles", "other_merchant")}
     return render(request, "403.html", facts, status=403)
 
@@ -49,7 +49,7 @@ def show_unreadable_form(request: HttpRequest, status: int) -> HttpResponse:
 
 
 def show_internal_error(request: HttpRequest) -> HttpResponse:
-    """Return the page for an internal error. Read only the request line, because other parts can be the cause.
+    """Return the page for an internal error. Read only the request line: other parts might have caused it.
 
     If the database does not answer, the status is 503, so that a proxy or a script tries again soon.
     """

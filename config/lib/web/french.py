@@ -12,8 +12,8 @@ def elide(text: str) -> str:
     """Return a French text or page with "d’" and "qu’" before words that begin with a capital vowel.
 
     A translation cannot depend on the name that is inserted into it. This function therefore elides the word
-    before the name afterwards. Before a name with H or Y, it keeps the full word, because the pronunciation
-    is unknown.
+    before the name afterwards. Before a name that begins with H or Y, it keeps the full word, because the
+    pronunciation is unknown.
     """
     return _BEFORE_VOWEL.sub(r"\1’\2", text)
 

@@ -10,7 +10,7 @@ _PARTED_ID = re.compile(r"(?<!\S)\w[^\s&<-]*-[^\s&<]*\w")
 
 
 def join_units(words: str) -> str:
-    """Put a no-break space between each number, or its placeholder, and a short unit."""
+    """Put a no-break space between a number and a short unit. A placeholder for a number counts as a number."""
     return _PARTED.sub("\\1\N{NO-BREAK SPACE}", words)
 
 
