@@ -1,6 +1,6 @@
-"""Celery and its schedule.
+"""Configures Celery, and starts each pump every second even if beat or Redis fails.
 
-Beat starts each pump every second. If a pump has not started for two seconds, the workers start it directly,
+Normally, beat starts the pumps. If a pump has not started for two seconds, the workers start it directly,
 without beat and Redis. Rules pump.beat, pump.redis.
 """
 
@@ -58,7 +58,7 @@ app.conf.beat_schedule = {
 }
 
 SILENCE_SECONDS = 2.0  # if a pump has not started for this many seconds, its ticker starts it
-RESTART_SECONDS = 1.0  # seconds between two starts by the ticker, if no one else starts the pump
+RESTART_SECONDS = 1.0  # seconds between two starts by the ticker, while beat does not start the pump
 CHECK_SECONDS = 0.25  # seconds between two checks by the ticker
 _started_at: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
@@ -78,9 +78,8 @@ class Scheduler(PersistentScheduler):
     def tick(self, *arguments: Any, **more: Any) -> Any:
         """Send the due tasks, as Celery's scheduler does; return the seconds until the next task is due.
 
-        If a signal handler has closed the schedule file, beat must stop, and this raises SystemExit. The
-        handler raises SystemExit too, but Python ignores an exception from a signal that arrives in a
-        finalizer.
+        Raises SystemExit if the handler of a stop signal has closed the schedule file. The handler raises
+        SystemExit too, but if the signal arrives during a finalizer, Python ignores this exception.
         """
         liveness.watch()
         try:

@@ -19,7 +19,7 @@ class ClosedMiddleware(MiddlewareMixin):
     """Middleware that answers 503 to API calls and payers while the database is closed.
 
     In a restored database, an order can be missing or marked as unpaid although its money was taken. This
-    middleware runs after those that set the payer's language and the headers.
+    middleware must run after those that set the payer's language and the headers of its response.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
@@ -39,7 +39,7 @@ def _as_unavailable(response: HttpResponse) -> HttpResponse:
 def _is_closed() -> bool:
     """Return True if the database is closed or does not answer.
 
-    If the database does not answer, a restored database might replace it before the view reads from it.
+    If the database does not answer now, a restored and closed one might be in its place when the view reads.
     """
     try:
         return restore_guard.is_closed()

@@ -34,7 +34,8 @@ PATHS = ("/livez", "/readyz", "/metrics")
 def answer_probe(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
     """Return the status and body of the response. `authorization` is the request's Authorization header.
 
-    The status is 404 for a path that is not in PATHS, and for /metrics if the header does not allow it.
+    The status is 404 for a path that is not in PATHS. It is also 404 for /metrics if the header does not give
+    access to the metrics.
     """
     match path:
         case "/livez":

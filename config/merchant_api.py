@@ -150,7 +150,7 @@ class StrictJSONParser(BaseParser):
 
 
 class DataRenderer(BaseRenderer):
-    """Renderer that writes a view's data or error as JSON. It is already in its envelope (rule api.data)."""
+    """Renderer that writes a view's data or error, which is already in its envelope, as JSON (rule api.data)."""
 
     media_type = "application/json"
     format = "json"

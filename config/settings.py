@@ -216,8 +216,8 @@ STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.stat
 _DATABASE = connections.connection_settings(variables.DATABASE_URL)
 _POOL_SIZE = variables.DATABASE_POOL  # 0: no pool; each thread then opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
-# PostgreSQL keeps the plan of a prepared statement after its fifth use on a connection, which halves its CPU
-# time. Turn this off if a transaction pooler does not support prepared statements.
+# After the fifth use of a prepared statement on a connection, PostgreSQL reuses its plan. This halves the CPU
+# time of the statement. Turn this off if a transaction pooler does not support prepared statements.
 _IS_PREPARED = variables.DATABASE_PREPARE
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 json_numbers.parse_large_numbers_as_floats()
@@ -305,7 +305,7 @@ SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds after the last request, and in total
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
-SECOND_FACTOR_REQUIRED = variables.SECOND_FACTOR_REQUIRED  # for all people
+SECOND_FACTOR_REQUIRED = variables.SECOND_FACTOR_REQUIRED  # whether all people need one
 MFA_ADAPTER = "portal.accounts.login.MfaAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join through an emailed link, which proves their address
 MFA_FORMS = {

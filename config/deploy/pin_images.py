@@ -1,4 +1,4 @@
-"""`make pin`: write the digests of the registry images in compose.yaml into .env.
+"""`make pin`: write into .env the digests of the images that compose.yaml takes from a registry.
 
 A tag such as `nginx:1.28` can refer to a different image tomorrow; a digest cannot. The script pulls the
 image for each tag, and sets the image's variable in .env. It needs only the standard library and docker.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """A sentence that says what is wrong, with its remedy. The service still works despite a warning."""
+    """A problem and its remedy, in one text. If the problem is only a warning, the service works despite it."""
 
     sentence: str
     is_warning: bool = False

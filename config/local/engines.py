@@ -1,4 +1,4 @@
-"""PostgreSQL and Valkey for a local run. They need no system packages and no port, and end with the run."""
+"""PostgreSQL and Valkey for a local run. Both need no system packages and no port, and stop at the end of the run."""
 
 import contextlib
 import fcntl

@@ -37,7 +37,9 @@ class Plan:
 
     seed: Sequence[str]
     services: Commands
-    ready: Mapping[str, str]  # a variable with a port: the path that returns 200 when ready
+    ready: Mapping[
+        str, str
+    ]  # maps each port's variable to the path that returns 200 when the service is ready
 
 
 def plan(folder: Path, port: str) -> Plan:

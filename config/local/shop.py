@@ -25,8 +25,7 @@ CATCH_UP_SECONDS = 60  # the pause between two calls of `catch_up`, in seconds
 UNRESOLVED = ("outcome_unknown", "operation_in_progress")
 REPEAT_SECONDS, PAUSE_SECONDS = 2.0, 1.0
 TONIGHT = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
-# The portal's checklist makes orders in the shop's name in order to test the shop. Such orders exist only in
-# the sandbox.
+# To test the shop, the portal's checklist makes orders in the shop's name. Such orders exist only in the sandbox.
 SANDBOX_PREFIX = "trial-"
 SHOWS = {  # place, price, start
     "union-hall": ("Union Hall, London", 2250, TONIGHT + timedelta(days=21)),

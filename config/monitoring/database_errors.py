@@ -17,7 +17,7 @@ REFUSED_WRITES = (
     "25006",
 )  # full disk, I/O error, read-only database: the errors that cause the alert WritesFail
 for _sqlstate in REFUSED_WRITES:
-    ERRORS.labels(_sqlstate)  # the counter begins at 0, because an alert cannot see a counter's first value
+    ERRORS.labels(_sqlstate)  # begin at 0; otherwise, an alert would not notice the first error
 
 
 def add_sqlstate(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -51,7 +51,7 @@ def metrics_text() -> bytes:
 
 
 class _LastFigures:
-    """The figures that this process last read from the database. They save requests from waiting for the database."""
+    """The figures that this process last read from the database, so that no request waits for the database."""
 
     rows: Sequence[figures.Figure] = ()
     answers = False

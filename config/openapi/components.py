@@ -85,5 +85,5 @@ def example_member(value: Any) -> Schema:
 
 
 def request_id_header() -> Schema:
-    """Return the headers of a response that has only the request's id."""
+    """Return the headers of a response whose only header is the request's id."""
     return {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}

@@ -17,7 +17,7 @@ DIFFERENT_CHARACTERS = 16  # a random key of 50 characters has more different ch
 
 
 def find_problems(values: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each problem. A missing name could not be read, so its problem is already reported."""
+    """Return a sentence for each problem. A missing variable was unreadable, and this is already reported."""
     environment = values["ENVIRONMENT"]
     found = [*_problems_of_partners(_Values(values), environment)]
     found += (

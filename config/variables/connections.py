@@ -9,7 +9,7 @@ _NAMES = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOS
 
 
 def connection_settings(parts: Mapping[str, str]) -> dict[str, Any]:
-    """Return Django's settings for a database. If the address is not set and has no parts, return {}."""
+    """Return Django's settings for a database, or {} if `parts` is empty because the address is not set."""
     if not parts:
         return {}
     options = {"application_name": _process_name()}

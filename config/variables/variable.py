@@ -15,9 +15,9 @@ class Variable:
     """The table's entry for a variable.
 
     `default` is its value if the variable is not set or empty; MISSING means that it must be set. `in_` has
-    the defaults that differ in single environments. `shown_default` describes the default in words. `means`
-    is Markdown for the documentation. `example` is the text in `.env.example`. The value of a secret variable
-    is never printed.
+    the default for each environment in which it differs. `shown_default` describes the default in words.
+    `means` is Markdown for the documentation. `example` is the text in `.env.example`. The value of a secret
+    variable is never printed.
     """
 
     value_type: ValueType[Any]
