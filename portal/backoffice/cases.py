@@ -92,7 +92,7 @@ class Case:
 
     @property
     def decided_at(self) -> str:
-        """Return the link to the case on the operations page. The link works for the oldest cases."""
+        """Return the link to the case on the operations page, which shows only the oldest cases."""
         return f"{reverse('admin_operations')}#case-{self.discrepancy.pk}"
 
     @property
@@ -154,7 +154,7 @@ def with_order_and_deadline(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy
 
 
 def orders_and_amounts(keys: Sequence[UUID]) -> dict[UUID, tuple[str, str]]:
-    """Return the order id and the amount for each discrepancy. If one of them is not known, it is ""."""
+    """Return the order id and the amount for each discrepancy. An unknown value is ""."""
     rows: QuerySet[Any] = with_order_and_deadline(Discrepancy.objects.filter(pk__in=keys))
     return {row.pk: (row.order_id or "", _amount_words(row)) for row in rows}
 

@@ -11,7 +11,7 @@ SMALLEST = 1000  # smaller estimates are not shown, because they soon become wro
 
 
 def estimated_rows(models: Sequence[str]) -> dict[str, int]:
-    """Return the estimated number of rows in each model's table, from the last time that the table was analyzed.
+    """Return the number of rows in each model's table, as PostgreSQL estimated it in its last analysis of the table.
 
     Tables that were never analyzed are left out.
     """

@@ -85,8 +85,7 @@ class TickBoxes(forms.CheckboxSelectMultiple):
 class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic only in the stubs
     """A field to choose rights.
 
-    The field does not offer rights without an effect. If a row has such rights, it keeps them unless its
-    other rights change.
+    The field does not offer rights without an effect. A row keeps such rights until its other rights change.
     """
 
     def __init__(self, queryset: Any, **options: Any) -> None:
@@ -97,7 +96,7 @@ class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # 
         self.choices = groups
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the keys of those rights in the value that the field offers."""
+        """Return the keys in the value, without those that the field does not offer."""
         prepared = super().prepare_value(value)
         offered = {str(key) for key in self.offered}
         return [key for key in prepared if str(key) in offered] if isinstance(prepared, list) else prepared

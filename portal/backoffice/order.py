@@ -296,9 +296,9 @@ class Page:
 
     @property
     def other_place(self) -> str:
-        """Return a sentence about the second place where the money of a hold can be.
+        """Return a sentence about where else the money of a hold can be, if the outcome of the capture is unknown.
 
-        It is "" unless the outcome of the capture is unknown.
+        Return "" if the outcome is known.
         """
         return OTHER_PLACES.get(self._unknown_kind, "") if self.place == "hold" else ""
 

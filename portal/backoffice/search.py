@@ -104,7 +104,7 @@ def _payments_by_order(uuids: Sequence[UUID]) -> dict[UUID, list[Payment]]:
 
 
 def _find_orders(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield pairs: a kind of id, such as "order ID", and the UUIDs of the orders that match the term by it."""
+    """For each kind of id, such as "order ID", yield the kind and the UUIDs of the orders that the term identifies."""
     if not term:
         return
     if uuid := _parse_uuid(term):
@@ -148,7 +148,8 @@ def _find_by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     discrepancies: QuerySet[Any, Any] = cases.with_order_and_deadline(
         Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
     )
-    # There are only a few: one discrepancy with this UUID, and one open discrepancy of each kind about the row.
+    # At most a few rows match: one discrepancy with this UUID, and one open discrepancy of each kind about the
+    # row.
     references = list(discrepancies.values_list("order_uuid", "subject"))
     yield "discrepancy", [order_uuid for order_uuid, _ in references if order_uuid is not None]
     for subject in {subject for _, subject in references} - {uuid, None}:

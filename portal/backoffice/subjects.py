@@ -35,7 +35,7 @@ class RowDescription:
     order_uuid: UUID | None = None
     merchant: str = ""
     card: str = ""
-    difference: str = ""  # shown instead of the amount, unless it is ""
+    difference: str = ""  # if this is not "", it is shown instead of the amount
     at: datetime | None = None
     time_label: str = "since"  # the word that precedes the time, such as "made"
 

@@ -26,7 +26,7 @@ WHAT: dict[str, str] = {
 }
 REIMBURSEMENT = "This {pays} {amount} of a mate’s share back to the lead’s {card}."
 OUTSIDE = "This was done in the provider’s own dashboard, not by this service: {kind} of {amount}, {card}."
-# The verbs in these sentences, by the state of an operation that has ended.
+# The verbs for the sentences above, by the state of an operation that has ended.
 ENDED: dict[str, dict[str, str]] = {
     State.SUCCEEDED: {"asks": "asked", "pays": "paid"},
     State.DECLINED: {"asks": "asked", "pays": "was to pay"},
@@ -87,7 +87,7 @@ def find_case(row: Operation) -> Discrepancy | None:
 
 
 def _remedy(row: Operation, case: Discrepancy) -> str:
-    """Return the remedy that is most likely to help: if the card cannot take a refund, settling it outside."""
+    """Return the most promising remedy. If the card cannot take a refund, this is to settle it outside the service."""
     actions = [remedy.action for remedy in case.kind_entry.remedies if remedy.page == "operation"]
     is_hopeless = not reasons.can_succeed_again(row.reason)
     if is_hopeless and definitions.SETTLE_OUTSIDE.action in actions:

@@ -1,4 +1,4 @@
-"""For each model, the function that makes the top of its page."""
+"""Maps each model to the function that makes the top of its pages."""
 
 from collections.abc import Callable
 from typing import Any
