@@ -52,7 +52,7 @@ ROLES_BY_ACTION: dict[str, frozenset[Role]] = {
 }
 CHOSEN_MERCHANT_KEY = "merchant"  # session key: the merchant that a person with several merchants has chosen
 MERCHANT_FIELD = "for_merchant"  # form field: the merchant for which the form's page was opened
-OPENED_FOR_HEADER = "X-Merchant"  # a header with the same value, which each htmx request has
+OPENED_FOR_HEADER = "X-Merchant"  # each htmx request has this header, with the same value
 
 Params = ParamSpec("Params")
 View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]
@@ -213,10 +213,10 @@ def _require_login(view: Guarded) -> Guarded:
 
 
 def redirect_to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
-    """Redirect the browser to the login, from the page that sent the htmx request.
+    """Answer an htmx request with a redirect of the whole page to the login.
 
-    After the login, the person returns to that page, or to the path `otherwise` if that page is not on this
-    site.
+    After the login, the person returns to the page that sent the request. If that page is not on this site,
+    the person gets to the path `otherwise`.
     """
     query = urlencode({"next": _page_around(htmx) or otherwise})
     return HttpResponseClientRedirect(f"{reverse('account_login')}?{query}")
@@ -233,7 +233,7 @@ def _page_around(htmx: HtmxDetails) -> str | None:
 
 
 def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
-    """Redirect to the page with this URL name. Its URL contains the ids for which it has parameters."""
+    """Redirect to the page with this URL name. If its URL takes no ids, leave them out."""
     try:
         address = reverse(name, kwargs=ids)
     except NoReverseMatch:

@@ -1,4 +1,4 @@
-"""The portal's pumps."""
+"""The portal's Celery tasks. They call functions in other modules, and delete old rows."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from portal.trials import trial_runs
 
 EMAIL_RETENTION = timedelta(days=90)
 
-# Tasks that only call a function in another module.
+# These tasks only call a function in another module.
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
 run_trials = shared_task(trial_runs.run_due, name=trial_runs.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")

@@ -1,4 +1,4 @@
-"""Login. allauth calls these hooks, which add our limits, our messages and our audit log."""
+"""The hooks that allauth calls during a login. They add our limits, our messages and our audit log."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ RECORDED = {
     "mfa/email/recovery_codes_generated": "recovery_codes_made",
 }
 NEW_PASSWORD = {"password_changed", "password_reset"}
-# The key of the error message for each kind of attempt, and for the fields of the limit that was reached.
+# The key of the error message, by the kind of attempt and the fields of the limit that was reached.
 REFUSALS = {
     ("password", login_limits.ACCOUNT): "code_by_mail",
     ("password", login_limits.PAIR): "password_locked",

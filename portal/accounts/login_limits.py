@@ -17,7 +17,7 @@ PAIR = ACCOUNT + ADDRESS
 
 
 class Limit(NamedTuple):
-    """A limit on attempts that have the same values in the fields in `per`."""
+    """A limit on attempts that have equal values in the fields that `per` names."""
 
     per: tuple[str, ...]
     quota: quota.Limit

@@ -1,4 +1,4 @@
-"""A limit on the number of passwords that a process hashes at the same time. API calls then still get CPU time.
+"""A limit on how many passwords a process hashes at the same time, so that API calls still get CPU time.
 
 Rule limit.passwords.
 """

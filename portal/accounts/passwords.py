@@ -124,9 +124,9 @@ class PreviousPasswordsValidator:
 
 
 def _simplified_forms(password: str) -> Iterator[str]:
-    """Yield the password, the password in lower case, and this without digits and signs at the end.
+    """Yield the password, its lower-case form, and that form without digits and signs at the end.
 
-    If the password repeats a part, such as "abc" in "abcabc", also yield this part.
+    If the password only repeats a part, such as "abc" in "abcabc", also yield that part.
     """
     lower = password.casefold()
     without_tail = lower.rstrip(string.digits + string.punctuation)

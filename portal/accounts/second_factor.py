@@ -36,8 +36,8 @@ def is_second_factor_missing(person: Any) -> bool:
 def delete_orphan_codes(user: Any) -> None:
     """Delete the recovery codes of a person who no longer has a second factor.
 
-    Suppose that a phone is lost, and an operator deletes its factor. The codes would otherwise remain valid,
-    and the finder of the phone might have them. The person gets new codes with the next factor.
+    After an operator deletes the factor on a lost phone, the old codes must not stay valid, because the
+    finder of the phone might have them. The person gets new codes with the next factor.
     """
     if not is_mfa_enabled(user):
         Authenticator.objects.filter(user=user).delete()

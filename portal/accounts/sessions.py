@@ -44,8 +44,8 @@ SYSTEMS = (
 )
 
 
-# The header of requests with which a page refreshes automatically. Without JavaScript, such a request has the
-# query parameter AUTOMATIC instead.
+# This header marks the requests with which a page refreshes automatically. Without JavaScript, the query
+# parameter AUTOMATIC marks them instead.
 AUTOMATIC_HEADER = "X-Live"
 AUTOMATIC_PREFIXES = ("/admin/", "/portal/")
 
@@ -141,7 +141,7 @@ def delete_ended() -> None:
 
 
 def _move_session_row(request: HttpRequest) -> None:
-    """Update the key in the session's UserSession row. Django changes it after SECRET_KEY was replaced."""
+    """Update the session's key in its UserSession row, because Django changes the key after SECRET_KEY was replaced."""
     previous_key = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
     if previous_key != _session_key(request):
         UserSession.objects.filter(session_key=previous_key).update(session_key=_session_key(request))

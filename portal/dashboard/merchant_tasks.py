@@ -106,7 +106,7 @@ class WaitingItems:
 
     @property
     def unapproved(self) -> str:
-        """The webhook address if it waits for approval of the personal data that it would receive, else ""."""
+        """The webhook address if it waits for approval to receive personal data, else ""."""
         found = self.subscription
         if found is None or found.is_approved or not {"*", *PERSONAL} & set(found.event_types):
             return ""

@@ -56,7 +56,7 @@ def matching_rows(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[Any]:
         deliveries = (
             resending.parked_deliveries(merchant) if outcome == "parked" else pending
         ).prefetch_related("event")
-        # The index of waiting deliveries begins with the subscription.
+        # Filter waiting deliveries by subscription too, because their index begins with the subscription.
         if outcome == "waiting":
             deliveries = deliveries.filter(subscription__in=Subscription.objects.filter(merchant=merchant))
         return _filter_rows(deliveries, merchant, filters, delivery="pk")
@@ -116,7 +116,7 @@ def _filter_rows(
 
 
 def _matching_deliveries(merchant: Merchant, text: str) -> list[UUID]:
-    """Return the ids of the deliveries that match a text. It can be an event's id, a checkout's id, or an order id."""
+    """Return the ids of the deliveries that match a text: an event's id, a checkout's id, or an order id."""
     uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id__iexact=text).order_by(
         "-created_at"

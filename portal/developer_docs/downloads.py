@@ -47,7 +47,7 @@ FILES = {
     )
 }
 
-# The function catch_up in a receiver: in Python, in Ruby, and in languages with braces.
+# Matches the function catch_up in a receiver: in Python, in Ruby, or in a language with braces.
 _CATCHES_UP = re.compile(
     r"^def catch_up\(.*?(?=\n\n\n)"
     r"|^# [^\n]*\ndef catch_up\n.*?^end"

@@ -13,7 +13,7 @@ KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mai
 
 
 class Row(NamedTuple):
-    """A field. `object_name` names the object that it contains. With `by_state`, only some states have the field."""
+    """A field. `object_name` names the object in it. If `by_state` is true, the field is only sent in some states."""
 
     name: str
     kind: str

@@ -41,7 +41,7 @@ OUTCOMES = Counter(
     "checkout_mails", "Attempts to send a mail: sent, failed, or dropped after the last one", ["outcome"]
 )
 for _outcome in ("sent", "failed", "dropped"):
-    OUTCOMES.labels(_outcome)  # the counter begins at 0, because an alert cannot see a counter's first value
+    OUTCOMES.labels(_outcome)  # begin at 0; otherwise, an alert would not notice the first one
 SERVER = Bulkhead(4, name="mail")  # maximum threads per process that a hanging mail server can block
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",

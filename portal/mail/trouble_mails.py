@@ -24,7 +24,9 @@ FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the ow
 # The maximum number of merchants that get a mail about a stop in one run. The next run, a minute later,
 # continues.
 STOPS_PER_RUN = 500
-LOOK_BACK = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
+LOOK_BACK = timedelta(
+    hours=1
+)  # how far each run looks back; runs are a minute apart, but workers can be down
 
 
 def queue_trouble_mails(now: datetime) -> None:
@@ -149,8 +151,9 @@ def _queue_stops(now: datetime) -> None:
 def _merchants_to_inform(switch: Switch) -> Iterable[Merchant]:
     """Return the merchants that get a mail about a stop or its end, at most STOPS_PER_RUN of them.
 
-    If the latest mail to a merchant says that its payments are stopped, a stop of all merchants is not news
-    for it. The end of a stop is news only for such a merchant, unless its own stop continues.
+    A merchant gets no mail about a stop of all merchants if its latest mail already says that its payments
+    are stopped. A merchant gets a mail about the end of a stop only after such a mail. A merchant whose own
+    stop continues gets no mail in either case.
     """
     if switch.merchant and switch.is_stopped:
         return [switch.merchant]

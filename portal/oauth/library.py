@@ -1,4 +1,4 @@
-"""Parts for django-oauth-toolkit. They decide how it reads our requests, checks our clients and writes tokens."""
+"""Our parts of django-oauth-toolkit. They read the requests, check the clients and write the tokens."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
 from webhooks.models import Subscription
 
-# States of an operation that the bank has not confirmed to have received.
+# The states in which the bank has not confirmed that it received the operation.
 NOT_RECEIVED = (Operation.State.PLANNED, *Operation.OPEN)
 MAX_REFUNDS = 50  # the page shows only the newest refunds; the timeline has all of them
 
@@ -118,7 +118,8 @@ def _hold_and_advice(order: Order) -> dict[str, Any]:
     """Return the time left to capture a held order, and advice about its capture or its event.
 
     Both are None for other orders. While a capture is open, the time left is None too. For a voided order,
-    `has_endpoint` says whether the merchant has an endpoint now. It is true for all other orders.
+    `has_endpoint` says whether the merchant has an endpoint now. For all other orders, `has_endpoint` is
+    true.
     """
     is_being_captured = order.open_kind == Operation.Kind.CAPTURE
     hold = None if is_being_captured else _time_left(order.checkout)

@@ -89,9 +89,9 @@ class Order:
 
     @cached_property
     def reimbursed_amounts(self) -> dict[UUID, int]:
-        """For some shares, by id, the amount that the lead's card got. The status of such a share does not show it.
+        """The amounts that the lead's card got for shares whose status does not show this, by the share's id.
 
-        The share was refunded later, or is disputed.
+        Such a share was refunded later, or is disputed.
         """
         paid = [share for share in self.shares if share.status == ShareStatus.PAID] if self.accounts else []
         reimbursed = {

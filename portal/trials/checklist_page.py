@@ -148,9 +148,9 @@ def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progres
 
 
 def checklist_counts(merchant: Merchant) -> Progress:
-    """Return the checklist of a merchant that has never captured an order, in order to count its completed steps.
+    """Return the checklist of a merchant that has never captured an order. Use it only to count the completed steps.
 
-    The cases in it have no trials.
+    Its cases come without their trials.
     """
     steps = checklist.checklist_of(merchant, is_paid=False)
     if not settings.SANDBOX:
