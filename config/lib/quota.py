@@ -30,7 +30,7 @@ class Limit(NamedTuple):
 def site_digest_field() -> "CharField[str, str]":
     """Return a model field for the digest of the caller's /48. Rows that are counted by address need it.
 
-    `address.caller_digests` returns the values.
+    `address.caller_digests` returns its values.
     """
     return CharField(
         max_length=64,

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 class InvalidJson(Exception):
     """Raised if the body is not strict JSON.
 
-    It is not UTF-8 or not JSON, is too deep, or has a duplicate key, a BOM, a lone surrogate or an
+    The body is not UTF-8 or not JSON, is too deep, or has a duplicate key, a BOM, a lone surrogate or an
     overflowing number.
     """
 

@@ -25,8 +25,7 @@ _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
 _CODE = re.compile(r"<code>([^<]*)</code>")
-# The first part of `Cause.actor` (the person or process that made a change), and the words that the admin shows
-# for it.
+# `Cause.actor` is the person or process that made a change. For its first part, the admin shows these words.
 ACTORS = {"client": "API client", "user": "Person", "customer": "Payer", "pump": "The service"}
 
 
@@ -75,7 +74,7 @@ def actor_column(name: str, title: str) -> Column:
 
 @cache
 def field_column(name: str, title: str) -> Column:
-    """Return a column that shows a field's value in words: the label of a choice, or yes or no for a condition."""
+    """Return a column that shows a field's value in words: a choice as its label, and a condition as yes or no."""
 
     def cell(row: Any) -> str:
         value, field = getattr(row, name), row._meta.get_field(name)
@@ -137,7 +136,7 @@ def time_column(name: str, title: str) -> Column:
 
 @cache
 def list_column(column: Column, *, is_first: bool) -> Column:
-    """Return a column for a list. It shortens long ids in the middle. If it is the first column, it has no links."""
+    """Return a column for a list, with long ids shortened in the middle. The first column has no links."""
 
     def cell(row: Any) -> str:
         return shorten_ids(without_links(column(row)) if is_first else column(row))

@@ -51,8 +51,8 @@ def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
 def filter_parameters(model: type[Model], chosen: Any) -> set[str]:
     """Return the query parameters that belong to an entry in `list_filter`.
 
-    For a field with choices, the name without a suffix is not a parameter, because no filter would check its
-    value.
+    For a field with choices, `status__exact` is a parameter, but `status` is not, because no filter would
+    check its value.
     """
     name = chosen[0] if isinstance(chosen, tuple) else chosen
     if own := getattr(name, "parameter_name", None):

@@ -66,7 +66,7 @@ class OperatorAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
-    view_on_site = False  # no row has a page outside the admin, although some models of libraries say so
+    view_on_site = False  # no row has a page outside the admin, even if a library's model names one
 
     titles: Mapping[str, str] = {}  # labels of fields, where the label from `titles.title_of` does not fit
     explanations: Mapping[str, str] = {}  # help texts of fields, where the model's are not for operators
@@ -132,7 +132,7 @@ class OperatorAdmin(admin.ModelAdmin):
         if row is None:
             raise Http404  # otherwise, Django would redirect to the overview
         if request.method != "POST" or not transaction.get_connection().in_atomic_block:
-            return row  # the history page also accepts a POST, which runs outside a transaction
+            return row  # a POST to the history page runs outside a transaction, so it cannot lock the row
         if not (self.has_change_permission(request, row) or self.has_delete_permission(request, row)):
             return row  # Django will refuse the request, and our role may not lock some tables' rows
         return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=row.pk)

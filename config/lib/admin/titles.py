@@ -44,8 +44,8 @@ TITLES = {
 }
 
 
-# The singular and the plural nouns for rows, by model name in words, where the nouns differ from the model's
-# name.
+# The nouns for a model's rows, singular and plural, by the model's name in words. All other rows are named like
+# their model.
 NOUNS = {
     "outbound email": ("email", "emails"),
     "payment request": ("share", "shares"),

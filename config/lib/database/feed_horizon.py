@@ -1,4 +1,4 @@
-"""The newest time that a list of changes can include without the risk that its reader misses a row."""
+"""The time up to which a list of changes is complete, so that its reader does not miss a row."""
 
 from datetime import datetime
 

@@ -40,7 +40,7 @@ def _bare_address(written: str) -> str:
 
 
 class Networks(NamedTuple):
-    """The two networks that the rate limits count as one caller (rule limit.address)."""
+    """The two networks of an address. The rate limits count each of them as one caller (rule limit.address)."""
 
     network: str
     """An IPv4 address, also one mapped into IPv6, or the /64 of an IPv6 address."""

@@ -1,4 +1,4 @@
-"""The origin and the host of a URL, in the form for HTTP headers: in ASCII, with the host as in DNS."""
+"""Functions that return the origin or the host of a URL in ASCII, as HTTP headers and DNS need it."""
 
 import re
 from functools import lru_cache

@@ -9,8 +9,8 @@ from config.lib.web import bodies
 
 API_PREFIXES = ("/api/merchant/", "/api/sandbox/", *bodies.OAUTH)
 PAYER_PREFIXES = ("/pay", "/bank/card/", "/bank/challenge/")
-# The paths of the payers' pages. The forms on the pages of an order, a share and a group link have longer paths
-# than their pages.
+# Matches the path of a payer's page. The path of a form on such a page begins with the path of the page, and can
+# be longer.
 _PAYER_PAGE = re.compile(r"/bank/.+|/pay/(?:(?:share|stop|offers)/[^/]+|g/[^/]+(?:/\d+)?)")
 
 
