@@ -39,7 +39,7 @@ def _as_unavailable(response: HttpResponse) -> HttpResponse:
 def _is_closed() -> bool:
     """Return True if the database is closed or does not answer.
 
-    If the database does not answer now, a restored and closed one might be in its place when the view reads.
+    If the database does not answer now, a restored and therefore closed one might answer when the view reads.
     """
     try:
         return restore_guard.is_closed()

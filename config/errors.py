@@ -191,7 +191,8 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
     if code is None:
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
-        # The call is not about a checkout, so the lock does not belong to a card operation.
+        # A lock on a checkout means that a card operation is running. This call is not about a checkout, so the
+        # lock has a different cause.
         code = "service_unavailable"
     row, details = ERRORS[code], _details_of(exc) or _conflict_details(exc, code, context)
     param = details[0].get("param") if details else None

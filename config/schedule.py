@@ -37,8 +37,8 @@ HOURLY = {
     "webhooks.tasks.delete_personal": "Delete personal data",
     "webhooks.tasks.delete_old_events": "Delete old events",
 }
-# Operators can start the tasks that have a title in the admin. A task without a title takes too long for a web
-# request, so it can be started only by a command.
+# In the admin, operators can start the tasks that have a title. A task without a title takes too long for a web
+# request. Only a command can start it.
 CALENDAR = {
     "payments.tasks.mail_discrepancies": ("Mail discrepancies", crontab()),
     "checkout.tasks.end_links": ("End pay links", crontab()),

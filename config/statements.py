@@ -30,8 +30,8 @@ WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
 
 READ_MIGRATION_DIGESTS = "SELECT obj_description(to_regclass('django_migrations'), 'pg_class')"
 STORE_MIGRATION_DIGESTS = "COMMENT ON TABLE django_migrations IS {}"
-# Reads the sessions that hold the locks for which a session waits. The text of a statement can contain secret
-# data, so only its first word is read.
+# Reads which sessions block one session, because they hold locks for which it waits. The text of a statement can
+# contain secret data, so only its first word is read.
 FIND_BLOCKING_SESSIONS = """
 SELECT pid, application_name, state, extract(epoch FROM clock_timestamp() - xact_start)::int,
     split_part(ltrim(query), ' ', 1)

@@ -1,4 +1,4 @@
-"""All URLs of the service, and the path converter for UUIDs in the API's URLs."""
+"""All URLs of the service, and the path converters that they use."""
 
 import functools
 import re
@@ -67,7 +67,7 @@ register_converter(event_schemas.EventTypeConverter, "event_type")
 
 _MERCHANT_API = "/api/merchant/v1/"
 _ONLY_A_BEGINNING = re.compile(r"(/api)?(/merchant)?(/v[0-9]+)?")
-# The parts at the beginning of an API address, each of which a caller can leave out or get wrong.
+# Matches the beginning of an API address. A caller can leave out each part of it, or get it wrong.
 _BEGINNING = re.compile(r"/*(?:(?:api|merchant|sandbox|oauth2?|v[0-9]+)(?:/+|$))*")
 _NAME_OF_A_PAGE = re.compile(r"<(?!api_uuid:)")
 _LONGEST_ADDRESS = 200
@@ -116,7 +116,7 @@ def _split_address(address: str) -> tuple[str, list[str]]:
 def _api_routes() -> dict[str, list[list[str]]]:
     """Return the segments of the API's routes, grouped by the beginning of the route.
 
-    The routes of the documentation's pages and files are left out, because their names are not ids.
+    Leave out the routes of the documentation's pages and files, because their `<name>` would match any word.
     """
     routes: dict[str, list[list[str]]] = {}
     for route in _list_routes(urlpatterns):
