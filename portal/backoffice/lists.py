@@ -36,7 +36,7 @@ FILTERS = {
 class Card:
     """A card that paid for an order, and the first payment with it.
 
-    `words` names the card. If the card paid more than once, it also says how often.
+    `words` names the card, and says how often the card paid if that was more than once.
     """
 
     words: str

@@ -290,7 +290,7 @@ class Page:
 
     @property
     def _returned_amount(self) -> int:
-        """Return the amount of returned refunds that has not been refunded again yet, in minor units."""
+        """Return how much money from returned refunds must still be refunded again, in minor units."""
         is_refunded = self.checkout.status == Status.REFUNDED
         return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
 

@@ -107,8 +107,8 @@ def _oldest_refund(now: datetime) -> datetime | None:
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 
 
-# For each queue: its title, its pump, how long a row can wait, and the function that finds the time at which
-# the oldest row became due.
+# For each queue: its title, its pump, the longest wait that is not late, and the function that finds the time at
+# which the oldest row became due.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Operations to finish", FINISH_OPERATIONS, USUAL_PATIENCE, operation_queue.oldest_due_at),
     ("Holds to release", EXPIRE_DUE, USUAL_PATIENCE, lambda now: expiry.oldest_deadline(Status.AUTHORIZED)),

@@ -1,4 +1,4 @@
-"""The top of a discrepancy's page: its cause, its age, and its remedy with a link to the page for the remedy."""
+"""The top of a discrepancy's page: its cause, its age, its remedy, and a link to the page for the remedy."""
 
 from django.db.models.functions import Now
 from django.http import HttpRequest

@@ -11,7 +11,8 @@ from portal.backoffice.record_heads.head import NO_STEP, Head, Link, link_to, li
 from portal.mail import mail_kinds
 from portal.models import OutboundEmail
 
-# For each kind whose key begins with a row's UUID, the words of the link and the model of the row.
+# The kinds of e-mail whose key begins with a row's UUID, each with the words for a link to the row and the row's
+# model.
 SUBJECTS: dict[str, tuple[str, str]] = {
     "sensitive_change": ("Open the audit entry", "portal.auditentry"),
     "invitation": ("Open the invitation", "portal.invitation"),

@@ -49,7 +49,7 @@ class Head:
 
 
 def link_to(request: HttpRequest, words: str, label: str, key: object) -> list[Link]:
-    """Return a link to a row's page. Return no link without a row, or if this operator may not see its list."""
+    """Return a list with a link to a row's page. It is empty if there is no row or this operator may not see it."""
     if key is None or not frame.may_see(request, label):
         return []
     return [Link(words, columns.page_address(label, key))]
