@@ -52,7 +52,7 @@ ROLES_BY_ACTION: dict[str, frozenset[Role]] = {
 }
 CHOSEN_MERCHANT_KEY = "merchant"  # session key: the merchant that a person with several merchants has chosen
 MERCHANT_FIELD = "for_merchant"  # form field: the merchant for which the form's page was opened
-OPENED_FOR_HEADER = "X-Merchant"  # each htmx request has this header, with the same value
+OPENED_FOR_HEADER = "X-Merchant"  # each htmx request has this header, with the value of MERCHANT_FIELD
 
 Params = ParamSpec("Params")
 View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]

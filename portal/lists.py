@@ -40,7 +40,7 @@ class Listing:
 
 
 def filter_values(form: forms.Form) -> dict[str, Any]:
-    """Return the values of the filters. Return an empty dictionary without filters, or if one of them is invalid."""
+    """Return the values of the filters. If there are no filters, or one is invalid, return an empty dictionary."""
     return form.cleaned_data if form.is_bound and form.is_valid() else {}
 
 

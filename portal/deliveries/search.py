@@ -26,8 +26,8 @@ OUTCOMES = (
     ("parked", "Parked"),
     ("waiting", "Waiting"),
 )
-# For these outcomes, the list shows deliveries instead of attempts. Each outcome has the time field that sorts
-# it.
+# For these outcomes, the list shows deliveries instead of attempts. The value is the time field that sorts the
+# deliveries.
 SORT_FIELDS = {"parked": "ended_at", "waiting": "next_attempt_at"}
 EMPTY_HEADINGS = {
     "parked": "No parked deliveries",

@@ -94,7 +94,7 @@ def _describe_moves(allowed: Mapping[tuple[Any, Any], str]) -> str:
 
 
 def _state_table(properties: dict[str, Any]) -> str:
-    """Return the table with the fields that exist only in some states (rule read.fields)."""
+    """Return a table of the fields that exist only in some states (rule read.fields)."""
     header = ("Field", *(f"`{status}`" for status in Status))
     rows = (
         (f"`{name}`", *(_describe_presence(field["x-states"], status) for status in Status))

@@ -249,7 +249,7 @@ def opener_for(base_url: str) -> urllib.request.OpenerDirector | None:
 
 
 class Answer(NamedTuple):
-    """The JSON of an answer, and its headers about request fields that the service ignored, or ""."""
+    """The JSON of an answer, and its two headers about ignored request fields. A missing header is ""."""
 
     content: Any
     ignored: str

@@ -162,7 +162,7 @@ class LoginAttempt(models.Model):
     address_digest = models.CharField(max_length=64)
     site_digest = quota.site_digest_field()
     created_at = models.DateTimeField()
-    # Only a new attempt has this value: the digests that the limits compare, by the name of the field.
+    # The digests that the limits compare, by the name of the field. Only a new attempt has them.
     digests_by_field: dict[str, list[str]]
 
     class Meta:

@@ -81,7 +81,7 @@ def _refund_progress(order: Order) -> str:
 
 
 def _returned_amount(order: Order) -> int:
-    """Return the amount of returned refunds that has not been refunded again yet, in minor units."""
+    """Return how much money from returned refunds must still be refunded again, in minor units."""
     if order.accounts is None:
         return 0
     if order.checkout.status == Status.REFUNDED:
@@ -90,7 +90,7 @@ def _returned_amount(order: Order) -> int:
 
 
 def _return_context(order: Order, returned_amount: int) -> dict[str, Any]:
-    """Return the returned amount, its badge, and whether the amount is in the merchant's balance for now."""
+    """Return the context for returned refunds: the amount, a badge, and whether the merchant's balance includes it."""
     with_merchant = -sum(line.amount for line in order.postings if line.account == Posting.Account.MERCHANT)
     is_refunded = order.checkout.status == Status.REFUNDED
     return {

@@ -31,8 +31,8 @@ REFUSED_FROM = 400  # the lowest status code of a refused API call
 UNKNOWN_CODE = "outcome_unknown"  # the error code of a call that ended before the bank answered
 OUTCOME_UNKNOWN = Badge("held", "alert", "Outcome unknown")
 CALL_TONES = {badges.ACCEPTED: "still", badges.REFUSED: "stop", OUTCOME_UNKNOWN: "held"}
-# The key of the entry for a failed refund. For any other state, the key is the state. For a share, it is the
-# share's id.
+# The key of the entry for a failed refund. The entry for any other change of state has the new state as its key,
+# and the entry for a share has the share's id.
 REFUND_FAILED = "refund_failed"
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # entries for these states name the actor
 

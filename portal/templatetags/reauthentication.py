@@ -57,8 +57,8 @@ def previous_page(context: dict[str, Any]) -> str:
     """Return the address of the page from which the person came, if it is on this site.
 
     After a wrong password, or if the person chose another kind of proof, the address of that page is lost.
-    Then return the address of the step, which shows its form to a GET. The security pages would ask for the
-    proof again, so the list of these pages is returned instead.
+    Then return the address of the step, which shows the person its form again. A step on the security pages
+    would only ask for the proof again. For such a step, return the address of the list of these pages.
     """
     request: HttpRequest = context["request"]
     came_from = request.headers.get("Referer", "")

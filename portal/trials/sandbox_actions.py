@@ -22,7 +22,7 @@ RETRY_AFTER = timedelta(seconds=4)
 
 @contextmanager
 def hold_first_attempts(case: Case) -> Iterator[None]:
-    """If the case requires it, reserve the first attempts of the events in this block for the sandbox."""
+    """If the case requires it, let only the sandbox make the first attempts to deliver the events in this block."""
     if not case.controls_first_attempt:
         yield
         return

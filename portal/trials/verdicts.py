@@ -14,8 +14,8 @@ from webhooks.models import Attempt, Delivery, EventType
 LONGEST = timedelta(minutes=15)
 LISTING_PERIOD = timedelta(minutes=10)  # how long a server that lists orders may take to notice a change
 QUIET_PERIOD = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
-MIN_REPEATS = 5  # a server that follows an unresolved capture for two minutes makes at least so many calls
-MAX_REPEATS = 240  # two loops make so many calls in two minutes, with a Retry-After of one second
+MIN_REPEATS = 5  # a server that follows an unresolved capture for two minutes makes at least this many calls
+MAX_REPEATS = 240  # two loops make this many calls in two minutes, with a Retry-After of one second
 ANSWER_REMEDY = (
     "Answer 2xx once you have captured, and 5xx if you could not capture. With any other answer, you lose"
     " the hold."

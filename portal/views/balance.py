@@ -94,7 +94,7 @@ def export_balance(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 def _disputed_sums(merchant: Merchant) -> Iterator[tuple[str, int]]:
-    """For each currency, yield the net amount that open disputes have moved, in its minor units.
+    """For each currency, yield the net amount that open disputes have moved, in the currency's minor units.
 
     Withdrawn money is negative.
     """

@@ -75,8 +75,7 @@ def _list_context(
 def _parked_context(merchant: Merchant, filters: dict[str, Any]) -> dict[str, Any]:
     """Return how many parked deliveries can be sent again, and the time span to resend.
 
-    Deliveries count if they are in the time span of the filters, or without a time span, in the last seven
-    days.
+    The time span comes from the filters. If they have none, only the last seven days count.
     """
     since, until = filters.get("since"), filters.get("until")
     rows, maximum = merchant_tasks.parked_deliveries(merchant), merchant_tasks.MAXIMUM

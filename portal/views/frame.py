@@ -1,4 +1,4 @@
-"""The menu page, the change from one of a person's merchants to another, and the 404 page for signed-in people."""
+"""The menu page, the switch to another of a person's merchants, and the 404 page for signed-in people."""
 
 from urllib.parse import urlsplit
 
