@@ -91,8 +91,8 @@ REFUSALS = {
 class ProblemFilter(admin.SimpleListFilter):
     """Filter for orders with a problem that their status does not show.
 
-    The option "In doubt" finds orders by all their operations. The options "Disputed" and "Refund failed" look
-    only at the newest disputes and refunds.
+    The option "In doubt" searches all open operations. The options "Disputed" and "Refund failed" search only the
+    newest lists.NEWEST_SEARCHED disputes or refunds.
     """
 
     title = "needs attention"
@@ -158,7 +158,7 @@ class CheckoutAdmin(MoneyAdmin):
     }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the checkouts. Each row has the time at which it was read, because the pages show this time."""
+        """Return the checkouts. Each row contains the time of the query, because the pages show this time."""
         return current_checkouts.with_read_at(settling.with_needs_accounts(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
@@ -321,7 +321,7 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(ProofRun)
 class ProofRunAdmin(ReadOnlyAdmin):
-    """Admin pages for proof runs, which prove the ledger of all checkouts. They show progress and breaches."""
+    """Admin pages for runs of the ledger proof of all checkouts. The pages show progress and breaches."""
 
     list_display = ("begun_at", "ended_at", "checkout_count", "breach_count", "is_scheduled")
 

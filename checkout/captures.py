@@ -21,8 +21,8 @@ from payments.cause import Cause
 from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
 
-# Time limit for the whole call. A merchant can call it while it handles a webhook, which it must answer within
-# 15 s.
+# Time limit for a whole capture call. A merchant might capture while it handles a webhook, and the merchant must answer
+# the webhook within 15 s.
 CAPTURE_SECONDS = 8.0
 LOCK_SECONDS = 3.0  # maximum time that a statement waits for a row lock (lock_timeout)
 RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS that is reserved to record the outcome
@@ -76,8 +76,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                # This step must end early, so that there is still time before the deadline to wait for two row
-                # locks.
+                # This step gets an earlier deadline, so that the last phase still has time to wait for two row locks.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureInProgress as joined:
@@ -106,9 +105,9 @@ def _require_captured(recorded: outcomes.RecordedOutcome) -> Checkout:
 def _send_capture(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a capture and return its outcome.
 
-    If the response is lost, or if it says that the payment was already captured, the capture is looked up once.
-    If the capture was accepted but is not confirmed yet, it is looked up again and again until it is confirmed
-    or the deadline is reached. Rules doubt.pending, capture.in_time.
+    If the response is lost, or if it says that the payment was already captured, the capture is looked up once. A
+    capture that was accepted but is not confirmed yet is looked up repeatedly, until it is confirmed or the deadline is
+    reached. Rules doubt.pending, capture.in_time.
     """
     outcome = operations.perform(operation, deadline=deadline)
     if operations.is_captured_already(outcome):
@@ -149,8 +148,7 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
-        # This can give up a card whose bank has not answered. The live payment must therefore be read
-        # afterwards.
+        # This call can give up a card whose bank has not answered, so the live payment must be read after it.
         expiry.expire_if_due(checkout, now)
         live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:

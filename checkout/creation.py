@@ -97,7 +97,7 @@ def _build_checkout(merchant: Merchant, order: Order) -> Checkout:
 
 
 def _lifetime(merchant: Merchant) -> timedelta:
-    """Return how long an unpaid checkout can be paid: as set by the merchant, or else the default."""
+    """Return how long an unpaid checkout can be paid: the merchant's setting, or else the default."""
     if merchant.unpaid_minutes is None:
         return settings.UNPAID_CHECKOUT_LIFETIME
     return timedelta(minutes=merchant.unpaid_minutes)

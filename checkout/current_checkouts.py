@@ -53,10 +53,9 @@ def read_at(checkout: Any) -> datetime:
 def available_actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
     """Return the actions that the merchant may take now on a checkout. The row must come from `with_read_at`.
 
-    `open_kind` is the kind of the open card operation, or None. While an operation is open, no action is
-    allowed. If the deadline has passed and the checkout has not ended yet, no action is allowed either. If
-    `is_disputed` is true, a refund is not allowed. While an operator's stop is in force, a capture is not
-    allowed. Rule read.actions.
+    `open_kind` is the kind of the open card operation, or None. No action is allowed while an operation is open, or
+    after the deadline of a checkout that has not ended yet. A refund is not allowed if `is_disputed` is true. A capture
+    is not allowed while an operator's stop is in force. Rule read.actions.
     """
     now = read_at(checkout)
     if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):

@@ -1,4 +1,4 @@
-"""Deadlines of checkouts: a held checkout lapses, and an unpaid checkout expires (rules lapse.void, expiry.end)."""
+"""Ends late checkouts: a held checkout lapses, and an unpaid one expires (rules lapse.void, expiry.end)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
 PAGE = 200  # maximum number of checkouts on a page of a list
-# The pump runs every second. Holds that ended longer ago than this were handled by its previous run.
+# The pump runs every second. Its previous run has handled the holds that ended longer ago than this.
 JUST_NOW = timedelta(seconds=1)
 Kind = Operation.Kind
 
@@ -49,8 +49,8 @@ def expire_one_if_due(checkout_uuid: UUID) -> None:
 def expire_late_of(merchant: Merchant) -> None:
     """Lapse or expire the merchant's checkouts whose deadline has passed, at most PAGE of them.
 
-    A list that is filtered by status or by the time of a change calls this first. Otherwise, the list would
-    miss checkouts that match the filter only after they have ended.
+    Code that lists checkouts calls this first if the list is filtered by status or by the time of a change. Otherwise,
+    the list would miss checkouts that match the filter only after they have ended.
     """
     for late in _late_checkouts_of(merchant):
         expire_one_if_due(late.pk)
@@ -107,8 +107,7 @@ def expire_due(status: Status, limit: int) -> int:
         if not late:
             # Usually no deadline has passed, and no further query is needed.
             return 0
-        # An operation might have begun while the previous statement locked the rows. That statement might have missed
-        # it.
+        # The statement that locked the rows might have missed an operation that began at the same time.
         for operation in open_operations.query_open_operations(late):
             late.pop(operation.payment.subject, None)
         if late:
@@ -141,7 +140,7 @@ def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None
 def release_holds(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
     """Plan a void of each checkout's hold, and emit `checkout.voided`.
 
-    The pump sends the void again and again until the provider confirms it.
+    The pump repeats the void until the provider confirms it.
     """
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     planning.plan_operations(payments, Kind.VOID, now=now, cause=cause)

@@ -1,4 +1,4 @@
-"""The lead of a checkout, the split of its cost, and how each mate pays or ends a share.
+"""Sets the lead of a checkout and splits its cost. Mates then pay, pledge or decline their shares.
 
 Rules pay.lead, split.shares.
 """
@@ -34,8 +34,8 @@ Agreed = tuple[int, list[int]]
 class ShareNotOpen(Exception):
     """The share cannot be paid, taken, declined or cancelled now.
 
-    `status` is the status of the share or of the order, or `disputed`. If the share is reserved for another person,
-    it is `kept`.
+    `status` is the status of the share or of the order, or one of `disputed`, `kept` (reserved for another person) and
+    `changed` (another amount or other units).
     """
 
     def __init__(self, status: str) -> None:
@@ -221,10 +221,10 @@ def pay(
     is a pledge (rules pledge.*). `agreed` is the amount and the units that the mate has agreed to. If the share's
     amount or units are now different, ShareNotOpen is raised.
 
-    If a person took the share through the group link, only the browser with their `claim` can pay it (rule
-    group.pays). An earlier card can be given up for this one, and `admit` is called, as in
-    `authorizations.authorize`. Raises PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress,
-    operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rule share.taken.
+    If a person took the share through the group link, only the browser with their `claim` can pay it (rule group.pays).
+    As in `authorizations.authorize`, an earlier card can be given up for this card, and `admit` is called. Raises
+    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, operator_stops.MerchantSuspended,
+    operator_stops.AllStopped, bulkhead.Busy. Rule share.taken.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -351,8 +351,8 @@ def expire(share_uuid: UUID) -> None:
 def expire_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
     """Expire the shares of an order whose pay links have ended; return whether there were any.
 
-    If no link has ended, or if a refund or a dispute pauses the links, it returns False without a lock. Rules
-    share.ends, share.pauses.
+    Returns False without a lock if no link has ended, or if a refund or a dispute pauses the links. Rules share.ends,
+    share.pauses.
     """
     late = [share.pk for share in shares if _is_late(share, now)]
     if not late or checkout.status != Status.CAPTURED or disputes.has_open_dispute(checkout.pk):

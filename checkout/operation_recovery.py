@@ -21,8 +21,8 @@ from payments.provider import Outcome, Verdict
 Kind, State = Operation.Kind, Operation.State
 # The provider carries out only one capture and one void of a payment, even if it gets two keys.
 KINDS_DONE_ONCE = (Kind.CAPTURE, Kind.VOID)
-# After this many attempts, a capture or void is looked up, and it can get a new key. Otherwise, the provider might
-# repeat a stored error for as long as it remembers the old key.
+# After this many attempts, a capture or void is looked up and can get a new key. With the old key, the provider might
+# only repeat a stored error.
 ATTEMPTS_PER_KEY = 4
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
@@ -36,8 +36,8 @@ def finish_operation(operation: Operation, deadline: Deadline | None = None) -> 
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
-        # This refund was not made by the service, but by others at the provider. The service never sends it, and
-        # reads its result from the provider's books.
+        # Others made this refund at the provider. The service never sends it, and reads its result from the provider's
+        # books.
         return
     match operation.kind:
         case Kind.AUTHORIZE:
@@ -89,7 +89,7 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     """Look up an authorization and record the outcome.
 
     If the payer has not confirmed the payment at the bank within ten minutes, the authorization is ended. If the bank
-    does not answer, the card is given up, so that the payer can use another card.
+    does not answer, the card is given up, and the payer can use another card.
     """
     age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
@@ -149,7 +149,7 @@ def is_capture_wanted(checkout: Checkout, capture: Operation) -> bool:
 
 
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
-    """Record a capture that never arrived as failed, and begin a void that makes a late capture impossible.
+    """Record that a capture failed because it never arrived, and begin a void that makes a late capture impossible.
 
     Returns the void. Returns None if another process has recorded an outcome in the meantime, if the provider has
     accepted the capture, or if the order still needs the capture.
@@ -255,7 +255,7 @@ def _send_refund_again(operation: Operation, deadline: Deadline) -> Outcome:
 def may_get_new_key(operation: Operation) -> bool:
     """Return whether the service may send an operation that never arrived under a new key.
 
-    With two keys, a refund could be carried out twice. It therefore gets a new key only when the provider can no
+    With two keys, a refund could be carried out twice. A refund therefore gets a new key only when the provider can no
     longer carry out a call under the old key.
     """
     return operation.kind in KINDS_DONE_ONCE or planning.calls_have_ended(operation, clock.now())

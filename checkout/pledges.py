@@ -23,7 +23,7 @@ NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD = "pledge_ended", "withdrawn", "
 SHOP_STOPPED = "shop_stopped"  # an operator stopped the merchant
 NOT_TAKEN = "not_taken"  # decline reason for a mate's hold that could not be captured
 ENDED = (NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD, SHOP_STOPPED, NOT_TAKEN)
-# Decline reasons for holds that are released, even if the bank reports the hold later.
+# Decline reasons of payments whose holds are released, even if the bank reports a hold only later.
 RELEASED = (
     *ENDED,
     *("given_up", "never_arrived", "order_ended"),
@@ -31,7 +31,7 @@ RELEASED = (
 
 
 def can_collect(checkout: Checkout, now: datetime) -> bool:
-    """Return whether the lead can choose that everyone pledges first: the order can be paid for long enough."""
+    """Return whether the lead can choose that everyone pledges first: enough time to pay must be left."""
     return checkout.status == Status.CREATED and checkout.payable_until - now >= MIN_TIME_LEFT
 
 

@@ -100,7 +100,7 @@ RESTORED = "restored_{}"
 
 
 def restore_refund(checkout: Checkout, refund_uuid: UUID) -> None:
-    """Begin a refund again that a restore of the database has lost. The provider has stored its id.
+    """Recreate a refund that a restore of the database has lost, with the id that the provider has stored.
 
     The refund gets its reference when the merchant repeats the call. This function does not plan an operation,
     because the repair settles the order after it has found all lost operations. Must be called with the checkout

@@ -120,7 +120,7 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def _mark_not_taken(payment: Payment) -> None:
-    """If no other reason is stored, store that a mate's hold is released because it could not be captured."""
+    """Store, unless another reason is stored, that a mate's hold is released because it could not be captured."""
     Payment.objects.filter(pk=payment.pk, decline_reason="").update(decline_reason=pledges.NOT_TAKEN)
 
 

@@ -1,4 +1,4 @@
-"""The statuses of a checkout and of a share, and the table of allowed moves (rule money.states)."""
+"""The statuses of a checkout and of a share, and the allowed moves between statuses (rule money.states)."""
 
 from django.db import models
 

@@ -45,10 +45,10 @@ MIN_PAUSE = 0.05  # seconds between two batches, if holds end at almost the same
 def expire_due() -> None:
     """End the checkouts whose deadline has passed: held ones lapse, and unpaid ones expire.
 
-    The task first ends checkouts in batches. It then ends, one by one, the checkouts whose bank has not answered. If
-    a batch failed, it ends all checkouts one by one. After that, it waits for each hold that ends within this tick.
-    Without this wait, such a hold would end up to a second late. The task also ends the pledges of stopped merchants.
-    Rules lapse.void, expiry.end, pledge.ends.
+    The task first ends checkouts in batches. It then ends, one by one, the checkouts whose bank has not answered. If a
+    batch failed, it ends all checkouts one by one. After that, it waits for each hold that ends within this tick, and
+    ends it. Without this wait, such a hold would end up to a second late. The task also ends the pledges of stopped
+    merchants. Rules lapse.void, expiry.end, pledge.ends.
     """
     end = time.monotonic() + TICK_SECONDS
     for merchant_uuid, checkout_uuid in pledging.orders_of_stopped_merchants():
@@ -99,8 +99,8 @@ def end_links() -> None:
 def finish_operations() -> None:
     """Finish the due operations one by one, with one operation of each kind in turn.
 
-    They take turns so that a backlog of one kind does not delay the other kinds. Before each operation, another run
-    of this task is started, so that a slow call to the provider does not delay the other operations.
+    The kinds take turns, so that a backlog of one kind does not delay the others. Before each operation, another run of
+    this task is started, so that a slow call to the provider does not delay the other operations.
     """
     turns = [(kind, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items() for kind in kinds]
     while True in [_finish_one(kind, bulkhead) for kind, bulkhead in turns]:

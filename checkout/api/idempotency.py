@@ -1,7 +1,7 @@
-"""Idempotency keys and recorded calls of the POST endpoints under /checkouts.
+"""Records each POST under /checkouts, and carries it out only once if it has an idempotency key.
 
-A POST with an idempotency key is carried out only once. Each answered POST is recorded in the request log,
-except a replay.
+A repeated POST with the same key gets the stored answer. The request log contains each answered POST except these
+replays.
 """
 
 import hashlib
@@ -56,8 +56,8 @@ class IdempotencyInProgress(KeyRefused):
 class RecordedView(ApiView, ABC):
     """View that records its POST requests in the request log.
 
-    Subclasses implement `carry_out`, which returns the answer. If `in_one_transaction` is set, the changes made
-    by `carry_out` and the record are committed together, so that a crash cannot leave only one of them. Rules
+    Subclasses implement `carry_out`, which returns the answer. If `in_one_transaction` is set, the changes made by
+    `carry_out` and the row of the request log are committed together. A crash then cannot leave only one of them. Rules
     idempotency.replay, idempotency.kept, idempotency.elsewhere.
     """
 
@@ -134,9 +134,9 @@ class RecordedView(ApiView, ABC):
 def _digests(request: Request) -> list[str]:
     """Return the digests that identify a request. The first digest is stored.
 
-    A digest covers the method, the path and the body. If the body contains customer data, the digests also use
-    our secret key. A person who can read only the database therefore cannot find a phone number by trying all
-    numbers.
+    A digest covers the method, the path and the body. If the body contains customer data, there is one digest for each
+    of our secret keys, the current key first. A person who can read only the database therefore cannot find a phone
+    number by trying all numbers.
     """
     plain = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
     return crypto.keyed_digests("request", plain) if b'"customer"' in request.body else [plain]

@@ -151,7 +151,7 @@ def _allowed_actions(checkout: Any) -> list[str]:
 
 
 class StandingOut(Out):
-    """The status of a checkout and the actions that it allows, for the error about an action that is not allowed.
+    """The status of a checkout and the actions that are allowed. The error about a refused action contains them.
 
     Rule api.conflict.
     """

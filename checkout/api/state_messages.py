@@ -4,7 +4,7 @@ from checkout.states import Status
 
 _NEVER_TAKEN = "This checkout was cancelled, or its hold has ended. No money was taken."
 _NEVER_PAID = "This checkout expired or was cancelled before it was paid."
-# Messages by error code and by the checkout's status. For any other status, the message in the error table is
+# Messages by error code and by the checkout's status. If a status is missing here, the message in the error table is
 # used.
 MESSAGES: dict[str, dict[str, str]] = {
     "not_capturable": {

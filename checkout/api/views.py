@@ -55,9 +55,9 @@ _BY_TIME = (Status.VOIDED, Status.EXPIRED)
 def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
     """Return one page of checkouts and the cursor for the next page.
 
-    A checkout on the page whose deadline has passed is ended first. It is then left out if it no longer matches
-    the filters. Some filters match a checkout only after it has ended. With such a filter, all the merchant's
-    checkouts whose deadline has passed are ended before the page is read. Rules list.pages, list.changes,
+    If the deadline of a checkout on the page has passed, the checkout is ended first. The page then omits it if it no
+    longer matches the filters. Some filters match a checkout only after it has ended. With such a filter, all the
+    merchant's checkouts whose deadline has passed are ended before the page is read. Rules list.pages, list.changes,
     lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}

@@ -1,4 +1,4 @@
-"""Request log rows about reads of watched orders. The integration checklist uses them (rule trial.reads).
+"""Writes reads of watched orders to the request log, for the integration checklist (rule trial.reads).
 
 Only the sandbox writes such rows. In production no order is watched, so a read never has to write a row.
 """

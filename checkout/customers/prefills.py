@@ -14,7 +14,9 @@ KEPT_AFTER_END = timedelta(days=1)
 
 
 def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
-    """Save the customer data that was sent with a new checkout. The keys are `phone` (in E.164), `name`, `locale_of`.
+    """Save the customer data that was sent with a new checkout.
+
+    `customer` has the keys `phone` (in E.164), `name` and `locale_of`.
 
     Must be called in the transaction that creates the checkout.
     """

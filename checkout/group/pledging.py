@@ -23,7 +23,7 @@ BATCH = 200  # maximum number of orders that one run of the pump handles
 def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -> PaymentRequest:
     """End a mate's pledge because the mate withdraws it. A share that is already open is returned unchanged.
 
-    `uses_another_card` is true if the mate wants to use another card. A share that was taken through the group link
+    `uses_another_card` is true if the mate wants to use another card. If the share was taken through the group link, it
     is then reserved for the mate for fifteen minutes. Raises ShareNotOpen if this mate has not pledged the share.
     Raises OperationInProgress while the lead's card is being authorized or is held. Rule pledge.withdraw.
     """
@@ -50,7 +50,7 @@ def may_withdraw(checkout: Checkout) -> bool:
 
 
 def pledged_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Return, for each of these pledged shares, the time at which its mate entered the card."""
+    """Map each of these pledged shares to the time at which its mate entered the card."""
     if not share_uuids:
         return {}
     holds = Payment.objects.filter(subject__in=share_uuids, is_live=True)
@@ -58,7 +58,7 @@ def pledged_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
 
 
 def withdrawn_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Return the time of the withdrawal for each of these shares whose last pledge was withdrawn."""
+    """Map each of the shares whose last pledge was withdrawn to the time of that withdrawal."""
     if not share_uuids:
         return {}
     voids = Operation.objects.filter(payment__subject__in=share_uuids, kind=Operation.Kind.VOID)
@@ -81,7 +81,7 @@ def orders_of_stopped_merchants() -> list[tuple[UUID, UUID]]:
 
 
 def end_of_stopped_merchant(checkout_uuid: UUID) -> None:
-    """End the pledges of an order, unless its merchant is no longer stopped."""
+    """End the pledges of an order if its merchant is still stopped."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         if operator_stops.is_stopped(checkout.merchant_id):

@@ -96,8 +96,8 @@ def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
 def can_mates_pay(checkout: Checkout) -> bool:
     """Return whether mates may pay or pledge for this order now.
 
-    For a captured order, they may not if it has an open or lost dispute, or if any part of it was refunded at the
-    provider. For an unpaid order, they can pledge only for shares with open links.
+    They may not pay for a captured order that has an open or lost dispute, or of which others refunded any part at the
+    provider. In an unpaid order, they can pledge only for shares with open links.
     """
     if checkout.status == Status.CREATED:
         return pledges.is_waiting(checkout)

@@ -130,7 +130,7 @@ def _give(share: PaymentRequest, amount: int, units: Sequence[int], now: datetim
 def _drop(share: PaymentRequest, now: datetime) -> None:
     """Delete a free share.
 
-    If the share has a payment or a replaced link, keep the row as a replaced share without a mate.
+    If the share has a payment or an earlier pay link, keep its row as a replaced share without a mate.
     """
     if not Payment.objects.filter(subject=share.pk).exists() and not share.replaced_links.exists():
         share.delete()

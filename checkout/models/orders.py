@@ -114,9 +114,9 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         restore_guard.ServiceClosed in a restored database that is not repaired yet, because no money may be moved
         there.
 
-        If this statement waits for the lock, PostgreSQL then reads the locked row again, but not the joined rows,
-        which can be out of date. Therefore only the merchant is joined. The payment and the lead are read when they
-        are used.
+        If this statement has to wait for the lock, PostgreSQL reads the locked row again after the wait. It does not
+        read joined rows again, so they can be out of date. Therefore, only the merchant is joined. The payment and the
+        lead are read when they are used.
         """
         restore_guard.check()
         if merchant is None:
@@ -215,8 +215,8 @@ class Checkout(models.Model):
             # so index pages that are full do not change. In a descending index, a new row would come first. Each full
             # page would be split, and both halves would be written to the WAL.
             models.Index(fields=["merchant", "created_at", "id"], name="checkout_listed"),
-            # For a search by the first characters of an order id, in upper or lower case. A query for a complete id
-            # uses this index only if it has an `iexact` condition in addition to the exact one.
+            # This index serves searches by the first characters of an order id, in upper or lower case. For a complete
+            # id, PostgreSQL uses the index only if the query has an `iexact` condition in addition to the exact one.
             models.Index(
                 "merchant", OpClass(Upper("merchant_order_id"), "text_pattern_ops"), name="checkout_order_ids"
             ),

@@ -12,8 +12,8 @@ from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextFi
 class Prefill(models.Model):
     """Customer data from the merchant, with which the order's page is prefilled.
 
-    It is deleted a day after the order has ended. Because it has its own table, orders without it use no space for
-    it, reads of orders do not load it, and updates of orders do not copy it. Rule prefill.kept.
+    The data is deleted a day after the order has ended. It has its own table, so orders without such data use no space
+    for it, and reads and updates of an order do not include it. Rule prefill.kept.
     """
 
     checkout = models.OneToOneField(

@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 
 class ProofRun(models.Model):
-    """The progress of a proof of all checkouts. With it, a stopped proof can continue (rule money.proof)."""
+    """The progress of a proof of all checkouts. A stopped proof continues from here (rule money.proof)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     is_scheduled = models.BooleanField(help_text="Workers run it automatically.")

@@ -159,7 +159,7 @@ class PaymentRequest(models.Model):
     def is_kept(self, now: datetime) -> bool:
         """Return whether the share is reserved for a person who claimed it through the group link.
 
-        It is reserved until the claim expires, and for as long as a card is paying it.
+        It is reserved until the claim expires, or longer if a card is paying it.
         """
         if not self.claim_digest:
             return False
@@ -228,7 +228,7 @@ class ReplacedLink(models.Model):
 
 
 class Refund(models.Model):
-    """A refund of a whole order. The merchant chooses a reference, by which it identifies the refund."""
+    """A refund of a whole order. The merchant identifies the refund by a reference that the merchant chooses."""
 
     class Status(models.TextChoices):
         PENDING = "pending"

@@ -155,8 +155,9 @@ def _set_up_proof() -> None:
 def _breaches_of(these: list[UUID]) -> list[Breach]:
     """Return the breaches for these checkouts. Their ids must be sorted.
 
-    Checkouts that changed recently usually have ids next to each other. If the range between these ids contains fewer
-    than twice as many checkouts, it is queried as a whole. This costs a third of a query for single ids.
+    The ids of recently changed checkouts are usually close together. If the range from the first to the last id
+    contains fewer than twice as many checkouts as requested, the whole range is queried. This costs a third of a query
+    for single ids.
     """
     span = IdRange(these[0], these[-1])
     with transaction.atomic(durable=True):

@@ -1,7 +1,7 @@
-"""References that no foreign key enforces, and the orphan rows that break them (rule money.proof).
+"""Finds orphan rows, which break references that no foreign key enforces (rule money.proof).
 
-A foreign key is not possible there, because it would cross partitions, or it would lock the referenced row. A row and
-the row that it refers to are created at about the same time, so a proof of new rows does not read old rows.
+These references are not foreign keys, because a foreign key would cross partitions or lock the referenced row. A row
+and the row that it refers to are created at about the same time, so a proof of new rows does not read old rows.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class OrphanRow(NamedTuple):
 def find_orphan_rows(first: UUID, last: UUID) -> Iterator[OrphanRow]:
     """Yield the orphan rows whose ids are in this range.
 
-    The row that an orphan row should refer to is searched only among ids from about the same time.
+    The query looks for the referenced row only among ids from about the same time.
     """
     within = {"first": first, "last": last}
     within |= {"earliest": clock.first_id_of_same_time(first), "latest": clock.last_id_of_same_time(last)}

@@ -10,7 +10,7 @@ from payments.discrepancies.definitions import DiscrepancyKind
 
 
 class Invariant(NamedTuple):
-    """An invariant. The query returns the checkouts that break it. They are reported as breaches of this kind."""
+    """An invariant. The query returns the checkouts that break it. Each is reported as a breach of this kind."""
 
     kind: DiscrepancyKind
     sql: str
@@ -36,8 +36,8 @@ _CARDS = """
         GROUP BY p.checkout_uuid, p.id"""
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
-# True if the card has no open refund, and no open report about a refund. If the card still bears an amount, it is
-# then unexplained.
+# True if the card has no open refund, and no open report about a refund. If the card still bears an amount, this amount
+# is then unexplained.
 _UNEXPLAINED = """NOT EXISTS (
             SELECT 1 FROM payments_operation o
             WHERE o.payment_id = [payment] AND o.kind = 'refund' AND o.ended_at IS NULL)

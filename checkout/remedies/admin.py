@@ -49,7 +49,7 @@ def _send_texts(operation: Operation) -> dict[str, Any]:
 
 
 def _sending_warning(operation: Operation) -> str:
-    """Return a warning that the operation will perhaps not be sent, or that the provider might refuse it again."""
+    """Return a warning that the operation might not be sent, or that the provider might refuse it again."""
     if operation.ended_at is None:
         return "It is sent only if the provider says that it failed or never arrived."
     if reasons.reason_text(operation.reason) == reasons.CLOSED_TEXT:
@@ -91,7 +91,7 @@ GIVE_UP = confirmation.Question(
 )
 BUSY = "A card operation is open. Try again in a moment."
 RESTORED_TEXT = "the database was restored. Repair it first (manage.py reconcile --repair)."
-# The arguments of a remedy are the row's key and the cause. It returns the checkout's uuid.
+# A remedy takes the row's primary key and the cause, and returns the checkout's uuid.
 RemedyFunction = Callable[..., UUID]
 
 

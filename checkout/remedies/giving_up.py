@@ -22,7 +22,8 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
-# An authorization is sent at most MAX_PAYER_WAIT after its creation, and the last call takes only seconds.
+# After this time, no call for an authorization is running. The last call begins at most MAX_PAYER_WAIT after the
+# authorization was created, and takes only seconds.
 CALLS_END_AFTER = operation_queue.MAX_PAYER_WAIT + timedelta(minutes=1)
 
 
@@ -88,7 +89,7 @@ def _release_hold(queried: Operation, outcome: Outcome, cause: Cause) -> Operati
 def _plan_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
     """Plan a void of an authorization with an unknown outcome, and give up its card.
 
-    Returns the planned void. If the provider refuses the void now, it stays planned, and the pump sends it again
+    Returns the planned void. If the provider refuses the void now, the void stays planned, and the pump sends it again
     later. Raises NotAllowed.
     """
     with transaction.atomic(durable=True):

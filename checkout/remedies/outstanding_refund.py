@@ -62,7 +62,7 @@ def was_returned(refund: Operation) -> bool:
 def has_failed_as_a_whole(refund: Operation) -> bool:
     """Return whether the operation is a part of a refund that failed because no part of it reached a card.
 
-    The order is then captured again, and cards are not owed an amount. If the row comes from a query with
+    The order is then captured again, and no card is owed an amount. If the row comes from a query with
     `with_refund_facts`, there is no further query. Rule refund.failed.
     """
     if refund.refund_uuid is None:

@@ -23,9 +23,9 @@ RELEASED_STATUSES = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Sta
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     """Plan a refund or a void again, due now, if the provider reports that it failed or never arrived.
 
-    An operation that the provider refused gets a new key. If it never arrived, it keeps its key while the provider
-    remembers the key. A refund that never arrived gets a new key only when the provider can no longer carry out a
-    call under the old key. Returns the checkout's uuid. Raises NotAllowed. Rule doubt.old_key.
+    An operation that the provider refused gets a new key. An operation that never arrived keeps its key while the
+    provider remembers the key. A refund that never arrived gets a new key only when the provider can no longer carry
+    out a call under the old key. Returns the checkout's uuid. Raises NotAllowed. Rule doubt.old_key.
     """
     queried = operations.read_operation(operation_uuid)
     _check_allowed(queried)

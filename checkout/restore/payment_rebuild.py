@@ -20,8 +20,8 @@ Kind, State = Operation.Kind, Operation.State
 def write_payment(record: PaymentRecord) -> bool:
     """Write a lost payment for an order or a share again. Return False if it does not match the order.
 
-    The merchant, the account at the provider, the amount and the currency must match. If the order or share already
-    has a current card, the payment is written as given up, because only later the books show which card was captured.
+    The merchant, the account at the provider, the amount and the currency must match. If the order or share already has
+    a current card, the payment is written as given up. The books show only later which card was captured.
     """
     checkout_uuid = _checkout_of(record.subject)
     if checkout_uuid is None:
@@ -45,7 +45,7 @@ def _restore_amount(checkout: Checkout, share: PaymentRequest, amount: int) -> N
     """Write the amount that an unpaid share had before the restore, if this amount fits the order.
 
     The lead and the mates can change the amount of an unpaid share, and the restore might have lost such a change. If
-    the share had units of the order lines, it is not known for which units the amount pays.
+    the share had units of the order lines, they are removed, because it is unknown for which units the amount pays.
     """
     others = PaymentRequest.objects.filter(checkout=checkout).exclude(pk=share.pk)
     available = checkout.amount - sum(others.values_list("amount", flat=True))
@@ -65,7 +65,7 @@ def _checkout_of(subject: UUID | None) -> UUID | None:
 def _accounts_of(merchant: Merchant) -> set[str]:
     """Return the current and former accounts of a merchant at the provider.
 
-    A payment in any other account is not trusted, because the owner of that account can add any ids to the payment.
+    A payment in another account is not trusted, because the owner of that account can store any ids in the payment.
     """
     former = FormerAccount.objects.filter(merchant=merchant).values_list("provider_account", flat=True)
     return {merchant.provider_account, *former}
@@ -96,8 +96,8 @@ def _write_payment(
 def end_replaced_refunds(payment_uuid: UUID) -> int:
     """End each open refund that was sent under a new key after the backup; return how many were ended.
 
-    The database has only the old key. If it were sent again, the money would be refunded twice. A refund is ended
-    only if the provider vouches that the call under the old key never arrived.
+    The database has only the old key. If the refund were sent again under this key, the money would be refunded twice.
+    A refund is ended only if the provider vouches that the call under the old key never arrived.
     """
     count = 0
     rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state__in=Operation.OPEN)

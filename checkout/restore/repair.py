@@ -24,7 +24,8 @@ from payments.inquiring import reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import PaymentRecord
 
-# The provider's books are read from this long before our last history entry. It is harmless to read a part twice.
+# The provider's books are read from this long before our last history entry. Reading a part of the books twice is
+# harmless.
 MARGIN = timedelta(hours=1)
 MAX_ROUNDS = 10
 

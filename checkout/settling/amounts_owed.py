@@ -110,7 +110,7 @@ def reimbursement_due_at(paid_at: datetime) -> datetime:
 
 
 def find_refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[AmountOwed]:
-    """Return the amount that a refund owes to each card, which is all that the card still bears.
+    """Return the amount that a refund owes to each card: the whole amount that the card still bears.
 
     If all parts of a refund fail, the whole refund fails. A failed part is therefore tried again only after another
     part has succeeded. Rules refund.same_cards, refund.goes_on, refund.unreimbursed.

@@ -24,12 +24,12 @@ SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTE_MOVEMENTS = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
 # Movements that do not appear in the status of the order or of its shares.
 HIDDEN_MOVEMENTS = (Kind.REFUND_RETURNED, *DISPUTE_MOVEMENTS)
-# Reasons for which an attempt ended before it was carried out.
+# An attempt with one of these reasons ended before it was carried out.
 NOT_CARRIED_OUT = ("withdrawn", "new_key")
 
 
 class PartKey(NamedTuple):
-    """Identifies a part of a refund, or the reimbursement for a share, together with the card that gets it."""
+    """Identifies a part of a refund, or the reimbursement for a share, and the card that gets the money."""
 
     payment_uuid: UUID
     refund_uuid: UUID | None
@@ -198,8 +198,8 @@ def _refunds(checkout_uuid: UUID) -> QuerySet[Operation]:
     return rows.select_related("resends", "payment").order_by("pk")
 
 
-# These queries are prepared, because each call for a refund runs all of them. If Django built each query, a refund
-# call would take as long as nine empty views. The tests allow six.
+# These queries are prepared, because each call for a refund runs all of them. If Django built them each time, a refund
+# call would take as long as nine calls to an empty view. The tests allow only six.
 _REFUNDS = Prepared(_refunds, UUID)
 _LOCKED_REFUNDS = Prepared(lambda pk: _refunds(pk).select_for_update(of=("self",), no_key=True), UUID)
 _MOVEMENTS = Prepared(lambda pk: Movement.objects.filter(checkout_uuid=pk).select_related("payment"), UUID)
@@ -293,8 +293,8 @@ def _add_outstanding(accounts: Accounts) -> None:
 def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
     """Read a checkout's accounts for a page, without a lock. Return None if the page does not need them.
 
-    The page needs them if the statuses do not show where the money is. This is the case if others refunded some of
-    it, if a refund was returned, if a dispute moved money, or if there is a booking.
+    The page needs the accounts if the statuses do not show where the money is. This is the case if others made a
+    refund, if a refund was returned, if a dispute moved money, or if there is a booking.
     """
     if checkout.status not in PAID:
         return None

@@ -41,7 +41,7 @@ def apply_dispute_decisions(accounts: Accounts, now: datetime) -> None:
 
 
 def _reopen_share(accounts: Accounts, share: PaymentRequest) -> None:
-    """If a closing was reversed and the lead is owed some of an ended share again, move the share back to `paid`."""
+    """Move an ended share back to `paid` if the lead is owed some of it again, because a closing was reversed."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
     if has_ended and accounts.owed_to_lead(share) > part.unconfirmed + part.outstanding:
@@ -49,7 +49,7 @@ def _reopen_share(accounts: Accounts, share: PaymentRequest) -> None:
 
 
 def close_against_disputes(accounts: Accounts, amounts: list[AmountOwed], now: datetime) -> None:
-    """Close shares up to the amount that the lead got in lost disputes.
+    """Close shares, up to the amount that the lead got in lost disputes.
 
     If the lead is owed more than that, and the lead's card cannot take it, the rest is reported.
     """

@@ -49,7 +49,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def defer_settling(checkout: Checkout) -> Iterator[None]:
-    """Suspend `settle` for an order while the block runs. The caller must call `settle` afterwards.
+    """Suspend `settle` for an order while the `with` block runs. The caller must call `settle` afterwards.
 
     While only a part of the provider's books is recorded, the amounts owed would be wrong.
     """
@@ -96,7 +96,7 @@ def _report_excess(accounts: Accounts) -> None:
 def _plan_owed_refunds(
     accounts: Accounts, amounts: Sequence[AmountOwed], now: datetime, cause: Cause
 ) -> None:
-    """Plan a refund for each of these amounts that is not covered by a planned refund.
+    """Plan a refund for each amount that no planned refund covers.
 
     All other planned refunds are withdrawn. A refund that an operator planned to replace a returned refund stays
     planned.

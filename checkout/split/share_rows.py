@@ -95,7 +95,7 @@ def _is_renamed(row: PaymentRequest, share: Share | None) -> bool:
 
 
 def _is_for_same_mate(row: PaymentRequest, share: Share, now: datetime) -> bool:
-    """Return whether a row and a share are for the same mate, which is decided by the number and the name."""
+    """Return whether a row and a share are for the same mate, according to the number and the name."""
     if row.phone != share.phone:
         return False
     is_taken = row.status in (ShareStatus.PLEDGED, ShareStatus.PAYING) or row.is_kept(now)

@@ -23,9 +23,9 @@ State: TypeAlias = Operation.State
 def sync_capture(reading: Reading, record: CaptureRecord | None) -> bool:
     """Record the capture that is in the provider's books; return whether anything has changed.
 
-    If the amount is different, the capture is only reported. If the service never requested the capture, it is also
-    only reported, and it is recorded when the merchant calls capture later. In a restored database, the service might
-    have requested it before the restore. It is then recorded as our own capture. Rule sync.capture.
+    A capture of a different amount is only reported. A capture that the service never requested is also only reported,
+    and is recorded when the merchant calls capture later. In a restored database, it is recorded as our own capture,
+    because the service might have requested it before the restore. Rule sync.capture.
     """
     payment = reading.payment
     if record is None:
@@ -94,7 +94,8 @@ def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = Sta
         kind=kind,
         amount=payment.amount,
         state=state,
-        # The time at which it was sent is lost. It is treated as sent twice: when the order was created, and now.
+        # The restore has lost when the operation was sent. It therefore counts as sent twice, at the two extremes: when
+        # the order was created, and now.
         attempts=2,
         first_sent_at=reading.checkout.created_at,
         last_sent_at=reading.now,

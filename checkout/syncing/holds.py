@@ -40,7 +40,7 @@ def sync_hold(reading: Reading, books: Books) -> bool:
             return True
     if payment.status == Status.AUTHORIZED and not books.is_held and books.capture is None:
         if reading.is_restored:
-            # The restore has lost that the hold was released, so the release is recorded again.
+            # The restore has lost the record of the release, so the release is recorded again.
             void, success = (
                 captures.rewrite_operation(reading, Operation.Kind.VOID),
                 Outcome(Verdict.SUCCEEDED),
