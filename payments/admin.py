@@ -31,7 +31,8 @@ from payments.models import (
 )
 from payments.money_columns import MoneyAdmin
 
-# What each kind of operation on a payment is for. The label of the column's choice is the same for all kinds.
+# What each kind of operation on a payment is for. The label of the purpose `payment` cannot say this, because it is the
+# same for all kinds.
 PURPOSES: Mapping[str, str] = {
     Operation.Kind.AUTHORIZE: "To hold the amount on the card",
     Operation.Kind.CAPTURE: "To charge the card",

@@ -15,8 +15,8 @@ Kind = Operation.Kind
 
 PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE_PER_SLOT * settings.PROVIDER_SLOTS, name="payers")
 CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE_PER_SLOT * settings.CAPTURE_SLOTS, name="captures")
-# Some threads wait for the result of another thread's call. They do not take a slot for calls, but one of these eight
-# places. For each operation, only one thread per process can wait.
+# A thread that waits for the result of another thread's call takes one of these eight places instead of a slot for
+# calls. For each operation, only one thread per process can wait.
 CAPTURE_WAITERS = KeyedLimit(8)
 # The slots of each worker, by the kinds of operations that share them. Kinds that share slots take turns. A slow call
 # does not delay the kinds with other slots. Captures and voids come first, because no other kind ends a hold.

@@ -17,7 +17,7 @@ from payments.models import Dispute, Movement, Payment
 from payments.provider import DisputeRecord, DisputeStatus
 
 Status = Dispute.Status
-# For each reason that the provider reports, what the payer said to the bank, in the first person.
+# What the payer said to the bank, in the first person, by the reason that the provider reports.
 REASON_SENTENCES = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -121,9 +121,9 @@ def lost_amounts_by_payment(checkout_uuid: UUID) -> dict[UUID, LostAmount]:
 def record_dispute(payment: Payment, record: DisputeRecord, *, now: datetime) -> RecordedDispute | None:
     """Record the current state of a dispute and its new balance lines, as they are in the provider's books.
 
-    A new dispute without balance lines, such as an inquiry, has not moved money. It is not recorded, and None is
-    returned. If the dispute and the payment have different currencies, the dispute is recorded and reported. Its
-    lines are then not recorded, because the amount in the payment's currency is unknown.
+    A new dispute without balance lines, such as an inquiry, has not moved money. Such a dispute is not recorded, and
+    None is returned. If the dispute and the payment have different currencies, the dispute is recorded and reported.
+    Its lines are then not recorded, because the amount in the payment's currency is unknown.
     """
     existing = Dispute.objects.filter(payment=payment, reference=record.reference).first()
     if existing is None and not record.lines:

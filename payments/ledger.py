@@ -64,7 +64,7 @@ def record_movement(
 ) -> None:
     """Record and post a movement that is not the outcome of an operation.
 
-    It is a returned refund, or a line that a dispute has added to the provider's balance.
+    Such a movement is a returned refund, or a line that a dispute has added to the provider's balance.
 
     `amount` is positive, in minor units. A constraint refuses a movement that is already recorded. Must be called
     with the checkout locked.

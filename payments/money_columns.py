@@ -1,4 +1,4 @@
-"""Money columns for the admin, with amounts formatted for people."""
+"""Makes money columns for the admin, with amounts formatted for people."""
 
 from functools import cache
 from operator import attrgetter

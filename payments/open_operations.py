@@ -76,7 +76,7 @@ def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
 
 
 class LivePayment(NamedTuple):
-    """The live payment of a checkout or share. If it has an open operation, also the operation's id and kind."""
+    """The live payment of a checkout or share, with the id and the kind of its open operation, if there is one."""
 
     payment: Payment
     open_uuid: UUID | None

@@ -89,7 +89,8 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 def read_operation(operation_uuid: UUID) -> Operation:
     """Return the operation with its payment, read again from the database.
 
-    Call it after the checkout is locked, because another process might have changed the operation before that.
+    Call this function after the checkout is locked, because another process might have changed the operation before
+    that.
     """
     return _CURRENT.get(operation_uuid)
 
@@ -100,9 +101,9 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
     """Call the provider with the operation's id as key. Return UNKNOWN if the call fails or is not sent.
 
-    Must be called with no transaction open. Before the caller begins or claims the operation, it must set `deadline`,
-    which can be at most PATIENCE seconds later. The call is not sent after the deadline, after the end of the lease,
-    or with a key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
+    Must be called with no transaction open. The caller must set `deadline` before it begins or claims the operation, at
+    most PATIENCE seconds ahead. The call is not sent after the deadline, after the end of the lease, or with a key that
+    the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
     """
     wait = deadline.remaining(CALL_SECONDS[operation.kind])
     if wait <= 0 or not _record_sending(operation):

@@ -18,9 +18,9 @@ from payments.models import Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
-# `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the time from
-# `first_sent_at` to `last_sent_at` is the lease and a few microseconds. If it was sent twice, this time is longer,
-# because the second call waits for the answer to the first call or for the end of its lease.
+# `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the time from `first_sent_at`
+# to `last_sent_at` is the lease plus a few microseconds. If it was sent twice, this time is longer, because the second
+# call waits for the answer to the first call or for the end of its lease.
 SINGLE_CALL_SPAN = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
 
@@ -85,7 +85,7 @@ def _insert_operations(
 
 
 def longest_key_use() -> timedelta:
-    """Return for how long a key can be used again, counted from its first use.
+    """Return how long a key can be used again, counted from its first use.
 
     After this time, the provider might no longer recognize the key.
     """

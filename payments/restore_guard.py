@@ -53,7 +53,7 @@ def check() -> None:
 def is_closed() -> bool:
     """Return whether the database was restored and has not been repaired since.
 
-    The mark that is used was read by this process at most four seconds ago. If this thread has a connection, the mark
+    The answer uses a mark that this process read at most four seconds ago. If this thread has a connection, the mark
     was also read on that connection.
     """
     if _is_repairing.get():
@@ -70,7 +70,7 @@ def is_closed() -> bool:
 def begin_repair(since: datetime) -> datetime:
     """Store and return the time from which a repair reads the provider's books.
 
-    This time is `since`, or the time of an earlier repair that has not ended, whichever is earliest.
+    This time is `since`, or the time of an earlier repair that has not ended, whichever is earlier.
     """
     begun: datetime = queries.value(statements.BEGIN_REPAIR, [since])
     return begun
@@ -84,7 +84,7 @@ def reopen_service() -> None:
 
 @contextmanager
 def repair_mode() -> Iterator[None]:
-    """In this block, allow this thread to change orders in a closed database."""
+    """Allow this thread to change orders in a closed database while the `with` block runs."""
     token = _is_repairing.set(True)
     try:
         yield

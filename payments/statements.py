@@ -16,8 +16,8 @@ INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SER
 ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
     repair_since = NULL
 """  # noqa: S608 - only constants
-# If an earlier repair has not ended and started from an earlier time, its time is kept. The earlier repair has
-# already added entries to the history, so the next repair cannot find this time from the history.
+# If an unfinished repair started from an earlier time, that time is kept. The unfinished repair has already added
+# entries to the history, so the next repair cannot derive the time from the history.
 BEGIN_REPAIR = """
 INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
 ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
@@ -98,7 +98,7 @@ posted AS (
 )
 """
 PAYMENT_OUTCOME_COLUMNS = ("status", "decline_reason", "card_brand", "card_last4", "card_fingerprint")
-# The statement that writes an operation (`recorded`) also updates its payment and posts the movement.
+# This part of a statement updates the payment and posts the movement of the operation that `recorded` has written.
 _UPDATE_PAYMENT_AND_POST = f"""
 moved AS (
     UPDATE payments_payment payment
@@ -109,9 +109,9 @@ moved AS (
 {_POST_MOVEMENT}
 SELECT FROM recorded
 """  # noqa: S608 - only our own constants
-# This is plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces
-# the condition `ended_at IS NULL`. With that condition, and with statistics from a quiet hour, PostgreSQL would not
-# search by id, but would go through all operations that have not ended.
+# This is plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces the
+# condition `ended_at IS NULL`. With that condition, and with statistics from a quiet hour, PostgreSQL would read all
+# operations that have not ended, instead of searching by id.
 RECORD_OUTCOME = f"""
 WITH recorded AS (
     UPDATE payments_operation

@@ -46,7 +46,7 @@ def mail_discrepancies() -> None:
     """Send the operators a mail about the open discrepancies that no mail has listed yet, at most one mail a minute.
 
     If the mail cannot be sent, the next mail includes these discrepancies. If the process dies after it has sent the
-    mail, they are sent again. Rule money.discrepancy.
+    mail, the discrepancies are sent again. Rule money.discrepancy.
     """
     if not settings.OPERATORS or not cache.add(_TURN, True, _TURN_SECONDS):
         return

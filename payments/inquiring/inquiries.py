@@ -1,4 +1,7 @@
-"""Inquiries: each is about a payment whose books must be read, because others might have moved its money."""
+"""Opens, claims and closes inquiries.
+
+An inquiry is about one payment. The payment's books must be read, because others might have moved its money.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

@@ -1,8 +1,8 @@
-"""Finds the payments whose books must be read. It runs every night, and leaves no gaps (rule money.reconciled).
+"""Finds, every night and without gaps, the payments whose books must be read (rule money.reconciled).
 
 This module only opens inquiries. For each inquiry, checkout/syncing/ reads everything that the provider has about one
-payment, and records the facts that our database lacks. If a payment cannot be read, this is tried again later, and
-the other payments do not wait for it.
+payment, and records the facts that our database lacks. If a payment cannot be read, its inquiry is tried again later,
+and the other payments do not wait for it.
 """
 
 from datetime import datetime, timedelta

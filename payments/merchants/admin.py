@@ -25,7 +25,7 @@ from payments.settings_form import SettingsForm
 
 
 def _ask_about_merchants(verb: str, effect: str) -> confirmation.Question:
-    """Return the question to confirm before merchants are changed. In `effect`, {} is the place for their name."""
+    """Return the question to confirm before merchants are changed. {} in `effect` is replaced by the merchant."""
     return confirmation.Question(
         title=f"{verb} merchants",
         text=effect.format("they"),
@@ -104,7 +104,7 @@ class MerchantForm(ChangesForm, SettingsForm):
 
 
 def _stops_of_row() -> QuerySet[Switch]:
-    """Return a subquery for the active stops of the merchant in the row of the outer query."""
+    """Return a subquery for the active stops of the outer query's merchant."""
     return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
 
 
@@ -241,7 +241,7 @@ class MerchantAdmin(OperatorAdmin):
 def record_switch(
     model_admin: OperatorAdmin, request: HttpRequest, switch: Switch | None, reason: str
 ) -> None:
-    """Record a changed switch in the admin's log and in the merchant's audit log. Do nothing for None."""
+    """Record a changed switch in the admin's log and in the merchant's audit log. Ignore a switch of None."""
     if switch is None:
         return
     log_text = f"{'Stopped' if switch.is_stopped else 'Resumed'}: {reason}"

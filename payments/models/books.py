@@ -1,4 +1,4 @@
-"""The ledger, the provider's balance, reconciliation, and discrepancies."""
+"""The tables of the ledger, the provider's balance, reconciliation, back-ups and discrepancies."""
 
 from typing import ClassVar
 
@@ -112,7 +112,7 @@ class BalanceEntry(models.Model):
 
 
 class Reconciled(models.Model):
-    """The time until which the provider's books were read without a gap. The next run starts from it."""
+    """The time until which the provider's books were read without a gap. The next run starts from this time."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     until = models.DateTimeField(help_text="When the last complete run began, by the database's clock.")
@@ -128,7 +128,7 @@ class Reconciled(models.Model):
 
 
 class LastBackup(models.Model):
-    """The time of the last back-up that config/deploy/backup.sh has made and verified, or recorded."""
+    """The time of the last verified back-up, which config/deploy/backup.sh has made or only recorded."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     made_at = models.DateTimeField(help_text="When the back-up began, by the database's clock.")

@@ -1,4 +1,4 @@
-"""Sums of the ledger's closed days and months. With them, a balance can be read without reading the whole ledger."""
+"""The sums of the ledger's closed days and months, from which balances are read without reading the whole ledger."""
 
 from typing import ClassVar
 

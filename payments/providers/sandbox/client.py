@@ -1,4 +1,4 @@
-"""The client for the sandbox bank, which runs in this process.
+"""The client for the sandbox bank. The bank runs in the same process.
 
 Injected faults can cause errors or missing answers.
 """

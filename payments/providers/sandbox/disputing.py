@@ -53,7 +53,7 @@ def notify_of_opened(payments: Sequence[UUID] | None = None) -> None:
     """Notify the caller of each dispute that has just been opened.
 
     If `payments` is not None, only disputes about these payments are included. The function then also waits for other
-    processes that are doing the same.
+    processes that notify the caller at the same time.
     """
     due = Dispute.objects.filter(is_reported=False, opens_at__lte=Now())
     with transaction.atomic(durable=True):

@@ -19,8 +19,8 @@ from payments.providers.sandbox.cards import BY_LAST4, TestCard
 class CardSession(models.Model):
     """One visit to the bank's card page. The table is unlogged.
 
-    A crash of PostgreSQL empties the table, and its rows are missing in replicas and restored databases. A payer who
-    is on the page at that time must start again from the order.
+    A crash of PostgreSQL empties the table, and its rows are missing in replicas and restored databases. A payer who is
+    on the card page during the crash must start again from the order.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -51,8 +51,8 @@ def _is_used(request: HttpRequest, session: CardSession) -> bool:
 def _has_been_stopped(session: CardSession) -> bool:
     """Return whether an operator has stopped the shop since the page was opened.
 
-    A new page is not checked. The process that opened it might not have known about the stop yet, and would open the
-    page again.
+    A page that was opened a few seconds ago is not checked. The process that opened it might not know about the stop
+    yet, and would only open the page again.
     """
     is_new = timezone.now() - session.created_at < timedelta(seconds=2 * operator_stops.CACHE_SECONDS)
     merchant_uuid = session.page.get("merchant_uuid", "")

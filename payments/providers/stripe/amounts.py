@@ -10,7 +10,7 @@ from payments import money
 from payments.provider import AmountRule
 
 # Stripe's minimum amounts. For a currency that is not listed, the minimum is worth about 0.50 USD. This service does
-# not check it, but Stripe refuses a smaller amount.
+# not check that minimum, but Stripe refuses a smaller amount.
 MINIMUM = {
     "AED": 200, "ARS": 50, "AUD": 50, "BRL": 50, "CAD": 50, "CHF": 50, "COP": 50, "CZK": 1500, "DKK": 250,
     "EUR": 50, "GBP": 30, "HKD": 400, "HUF": 17500, "IDR": 50, "ILS": 50, "INR": 50, "JPY": 50, "KRW": 50,
@@ -28,7 +28,7 @@ WHOLE_UNITS_OF_100 = frozenset(("ISK", "UGX"))  # written with two decimals, whi
 
 
 class _MinorUnits(NamedTuple):
-    """How Stripe counts a currency: the number of decimals. Amounts must be multiples of `step`."""
+    """How Stripe counts amounts in a currency: with this number of decimals, and in multiples of `step`."""
 
     digits: int
     step: int

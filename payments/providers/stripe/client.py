@@ -71,7 +71,7 @@ def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge"
 
 
 def call_with_retries(read_page: Callable[[], T]) -> T:
-    """Call `read_page` and return its result. If Stripe fails or does not answer, try again after each pause.
+    """Call `read_page` and return its result. After each failure, wait and try again.
 
     Otherwise, a single failed page would end the whole nightly read of the books. Raises stripe.StripeError.
     """

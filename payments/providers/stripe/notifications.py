@@ -47,7 +47,7 @@ def read_message(request: HttpRequest) -> Iterator[Notification]:
 def _verified_event(body: bytes, signature: str) -> stripe.Event:
     """Return the event.
 
-    Raises ForgedNotification unless it is signed with the secret of one of our endpoints.
+    Raises ForgedNotification unless the event is signed with the secret of one of our endpoints.
     """
     for secret in settings.STRIPE_WEBHOOK_SECRETS:
         try:

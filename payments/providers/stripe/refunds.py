@@ -50,7 +50,7 @@ def list_refunds(payment: Payment, stripe_client: stripe.StripeClient) -> Iterat
 
 
 def _is_complete(listed: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
-    """Return whether the list is complete, so that its sum is the refunded amount that the charge reports."""
+    """Return whether the list is complete: its sum must be the refunded amount that the charge reports."""
     charge = client.intent_of(payment, seconds=seconds).latest_charge
     refunded = sum(
         refund.amount for refund in listed if refund_outcome(refund).verdict not in FAILED_VERDICTS
