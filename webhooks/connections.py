@@ -1,7 +1,7 @@
 """Connections to receivers, with limits that aiohttp's own connection class does not have.
 
-Without them, aiohttp has four problems. It loses the status of a response if invalid bytes follow the head in the
-same packet. It reads any number of interim responses. If bytes arrive while a connection is idle, it treats them as
+Without these limits, aiohttp has four problems. It loses the status of a response if invalid bytes follow the head in
+the same packet. It reads any number of interim responses. If bytes arrive while a connection is idle, it treats them as
 the next response. It never closes a connection that is used often.
 """
 
@@ -172,7 +172,7 @@ class Connector(aiohttp.TCPConnector):
 
 
 def max_open() -> int:
-    """Return a number of connections. While more are open, each connection is closed after its response.
+    """Return how many connections can be open before each connection is closed after its response.
 
     The number is at most half of the number of files that the process may have open.
     """

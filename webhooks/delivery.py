@@ -29,8 +29,8 @@ LEASE_SECONDS = 30
 PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20  # maximum number of attempts in flight at an endpoint
 HUNG_IN_A_ROW = 2  # after so many hung attempts in a row, an endpoint counts as hanging until it answers
 PER_HUNG, PER_HUNG_URGENT = 1, 5  # maximum number of attempts in flight at an endpoint that hangs
-# The pace limit of an endpoint: 10 attempts can start at once, then one every 25 ms. Therefore, at most 50 attempts
-# start in one second. The limit does not apply to urgent deliveries.
+# The pace limit of an endpoint: 10 attempts can start at once, then one every 25 ms, so at most 50 in one second. The
+# limit does not apply to urgent deliveries.
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = health.WORKER_LOST
 WORKER_LOST_TEXT = "our sender was cut off; the request may have arrived"
@@ -43,8 +43,8 @@ CLAIM_LOCK_KEY = 0x636C6D  # first key of the advisory locks on endpoints: "clm"
 class Claimed(NamedTuple):
     """A delivery that this worker has leased, with everything that is needed for its POST.
 
-    The lease token is the attempt's id. `body` has the stored bytes. `models.decrypt_if_personal` makes the bytes to
-    send from them. The secrets are encrypted, and the newest secret comes first. Ids are strings, as they are sent.
+    The lease token is the attempt's id. `body` has the stored bytes, from which `models.decrypt_if_personal` makes the
+    bytes to send. The secrets are encrypted, and the newest secret comes first. Ids are strings, as they are sent.
     """
 
     delivery_id: str
@@ -275,8 +275,8 @@ def close_lost_attempts() -> int:
 def end_obsolete_deliveries() -> int:
     """End due deliveries that must no longer be sent; return how many there were.
 
-    Their event is superseded, their `valid_until` has passed, or their subscription has ended. As in `claim`, a
-    database that was restored and is not repaired yet is not changed.
+    An obsolete delivery has a superseded event, a `valid_until` that has passed, or an ended subscription. As in
+    `claim`, a database that was restored and is not repaired yet is not changed.
     """
     if restore_guard.is_closed():
         return 0

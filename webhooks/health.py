@@ -1,6 +1,6 @@
-"""The health of a subscription's endpoint.
+"""Records and reads the health of a subscription's endpoint.
 
-It is updated after each batch of results, and it is shown in the portal and the admin.
+The health is updated after each batch of results, and is shown in the portal and the admin.
 """
 
 from collections import defaultdict

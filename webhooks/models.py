@@ -143,7 +143,7 @@ def decrypt_if_personal(event_type: str, stored: bytes) -> bytes:
 
 
 class Delivery(models.Model):
-    """One event that must be sent to one subscription, and the state of this task.
+    """One event that must be sent to one subscription, and the progress of sending it.
 
     Pending deliveries are in their own table, which is the queue. Ended deliveries are in partitions, and are deleted
     with their partition. The id of a delivery begins with the event's time (`clock.new_id_of_same_time`), and this

@@ -30,7 +30,7 @@ _are_first_attempts_leased: ContextVar[bool] = ContextVar("are_taken", default=F
 
 
 class OutboxMessage(NamedTuple):
-    """An event to write. `at` is the time at which it happened. Attempts can start only before `valid_until`."""
+    """An event to write. `at` is when the event happened. Attempts can start only before `valid_until`."""
 
     merchant_uuid: UUID
     payload: dict[str, Any]
@@ -139,7 +139,7 @@ def _read_subscribers(events: Sequence[Event]) -> Sequence[_Subscriber]:
 
 @contextmanager
 def lease_first_attempts() -> Iterator[None]:
-    """Lease the first attempts of the events that this thread writes in the block.
+    """Lease the first attempts of the events that this thread writes while the `with` block runs.
 
     Senders then cannot claim these attempts. The caller makes them with `webhooks.endpoint_tests`.
     """

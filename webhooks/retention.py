@@ -42,7 +42,7 @@ def park_unapproved() -> int:
 def release_approved() -> int:
     """Release personal deliveries that still wait although their address is approved; return how many.
 
-    They were written at the same time as their address was approved.
+    Such a delivery was written at the moment when its address was approved.
     """
     return _run_in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
 

@@ -28,7 +28,7 @@ class EventSchedule:
         return max(planned, ended_at + timedelta(seconds=self.pause))
 
     def retries(self, http_status: int | None) -> bool:
-        """Return whether to retry after this status. It is None if there was no answer.
+        """Return whether to retry after this status, which is None if there was no answer.
 
         The statuses 5xx, 408 and 429 mean "not now", so the attempt is retried. Any other status is final. Rule
         delivery.last_word.

@@ -11,7 +11,8 @@ _ANOTHER_ID = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     PLACING substring(uuid_send(d.id) FROM 1 FOR 6) FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid"""
 
 _REMAINS = "id, merchant_id, event_id, subscription_id, event_type, is_urgent, attempt_count, resent_count, valid_until"
-# Stores the deleted rows of `gone` as ended deliveries. `gone` has the columns in _REMAINS, `status` and `ended_at`.
+# Stores the rows that `gone` has deleted as ended deliveries. `gone` has the columns in _REMAINS, `status` and
+# `ended_at`.
 _END = f"""
 INSERT INTO webhooks_delivery_ended ({_REMAINS}, status, ended_at, resent_by)
 SELECT {_REMAINS}, status, ended_at, '' FROM gone
@@ -19,7 +20,8 @@ SELECT {_REMAINS}, status, ended_at, '' FROM gone
 _GONE = ", ".join(f"d.{column}" for column in _REMAINS.split(", "))
 
 # The condition for a delivery with personal data. Until its address is approved, such a delivery normally has no due
-# time. If the address was changed just now, it can still have one. Claims therefore check the approval again.
+# time. If the address was changed just now, the delivery can still have a due time. Claims therefore check the approval
+# again.
 _PERSONAL = "d.event_type = 'marketing.opted_in'"
 # Computes how many attempts can start now at each endpoint in {rows}. `in_flight` is the number of its open attempts.
 # `turns` is the number of attempts that the pace limit of the endpoint still allows.

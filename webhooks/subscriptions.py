@@ -1,4 +1,4 @@
-"""A merchant's subscription (rule subscription.one) and its signing secrets."""
+"""Saves, approves and ends a merchant's subscription, and rotates its signing secrets (rule subscription.one)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -224,7 +224,7 @@ def _create_secret(subscription: Subscription) -> str:
 def mark_having_deliveries(first: Iterable[UUID]) -> None:
     """Mark the subscriptions that have just got their first delivery.
 
-    A marked subscription is kept as long as its deliveries.
+    A marked subscription is deleted only after its deliveries.
     """
     # The order must always be the same, because each row stays locked until the transaction ends.
     for pk in sorted(first):

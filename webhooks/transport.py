@@ -67,7 +67,7 @@ def run(main: Coroutine[Any, Any, Returned]) -> Returned:
 def tls_context() -> ssl.SSLContext:
     """Return a context for TLS 1.2 or newer that checks host names and trusts the system's root certificates.
 
-    It takes long to create a context, so callers should share it.
+    Creating a context takes long, so callers should share one.
     """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -156,7 +156,7 @@ async def _send_post(
     except connections.KeptConnectionLost:
         # A receiver can close a connection at the moment when we reuse it. This is not an answer, so the request is
         # sent again over a new connection that is not reused. If the request makes the receiver crash, the second
-        # request also fails, and is not repeated.
+        # request fails too, and there is no third one.
         return await pool.single_use.post(url, headers=headers, data=body, allow_redirects=False)
 
 

@@ -122,9 +122,9 @@ def _position_before(at: datetime) -> tuple[datetime, UUID]:
 def _events_after(merchant: Merchant, place: FeedPosition, until: datetime) -> QuerySet[Event, Any]:
     """Return the merchant's events that are after a place and were written before `until`.
 
-    The range of ids does not change the result. With it, PostgreSQL can skip the partitions of other days, because an
-    id is made just before its row is written. All events that were written before the column `written_at` existed
-    have the same value in it. They are sorted by id only.
+    The range of ids does not change the result. It lets PostgreSQL skip the partitions of other days, because an id is
+    made just before its row is written. All events that are older than the column `written_at` have the same value in
+    this column, so they are sorted by id only.
     """
     lowest = min(clock.time_of_id(place.last), place.at - MAX_CLOCK_DIFFERENCE)
     ids = clock.first_id(lowest), clock.first_id(until + MAX_CLOCK_DIFFERENCE)

@@ -22,9 +22,9 @@ from webhooks.api.responses import LoggedAttempt
 from webhooks.models import Attempt, Delivery, Event
 from webhooks.targets import TargetRefused
 
-# Only these columns are read, and no model objects are created. Three objects for each entry would cost as much as
-# the rest of the call. Deliveries and events are read separately by id, because for a join PostgreSQL would plan for
-# all their partitions.
+# Only these columns are read, and no model objects are created. Three objects for each entry would cost as much as the
+# rest of the call. Deliveries and events are read separately by id, because PostgreSQL would plan a join for all their
+# partitions.
 _COLUMNS = (
     "id",
     "number",
