@@ -99,8 +99,8 @@ def claim(
     """Lease up to `limit` due operations in a separate short transaction, and return them.
 
     A planned operation is leased only if no earlier planned operation on its payment is due, and if no other operation
-    on the payment is open. There is one exception: an open refund does not block other refunds to the card. A planned
-    operation that is leased becomes in flight, and is due again when the lease expires.
+    on the payment is open. There is one exception: an open refund does not block other refunds to the card. When a
+    planned operation is leased, its state becomes `in_flight`, and it is due again when the lease expires.
 
     `operation_uuid` and `kinds` restrict which operations are leased. If the database was restored and is not
     repaired yet, no operation is leased.
