@@ -134,7 +134,7 @@ def notice_for_lead(checkout: Checkout, *, has_link: bool = True) -> dict[str, s
 
 
 def notice_of_stop(checkout: Checkout, shares: Sequence[PaymentRequest]) -> dict[str, str] | None:
-    """Return the notice for a lead whose mates' pledges were ended by a stop of the shop, None if none were ended."""
+    """Return the notice for a lead about pledges that a stop of the shop has ended, or None if it ended no pledge."""
     tried = {share.pk: share for share in shares if share.status == ShareStatus.OPEN and share.mate_id}
     ended = [
         tried[hold.subject] for hold in _last_payments(tried) if hold.decline_reason == pledges.SHOP_STOPPED
@@ -154,7 +154,7 @@ def _last_payments(shares: Collection[UUID]) -> list[Payment]:
 
 
 def _asked_again_sentence(shares: Sequence[PaymentRequest]) -> str:
-    """Return the sentence about mates who can take a share of the new split, "" if there are no such mates."""
+    """Return the sentence about mates who can take a share of the new split, or "" if there are no such mates."""
     if not shares:
         return ""
     words = ngettext(
@@ -166,7 +166,7 @@ def _asked_again_sentence(shares: Sequence[PaymentRequest]) -> str:
 
 
 def _released_sentence(shares: Sequence[PaymentRequest]) -> str:
-    """Return the sentence about mates who cannot take a share of the new split, "" if there are no such mates."""
+    """Return the sentence about mates who cannot take a share of the new split, or "" if there are no such mates."""
     if not shares:
         return ""
     words = ngettext(

@@ -52,7 +52,7 @@ def prefer_locale(request: HttpRequest, locale: str) -> None:
 
 
 def _supported_language(locale: str) -> str:
-    """Return the supported language of a locale such as `fr-CA` or `fr_CA`, "" if there is none."""
+    """Return the supported language of a locale such as `fr-CA` or `fr_CA`, or "" if there is none."""
     try:
         return translation.get_supported_language_variant(locale.replace("_", "-").lower())
     except (LookupError, ValueError):

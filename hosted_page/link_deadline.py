@@ -14,6 +14,6 @@ LAST_DAY = timedelta(days=1)
 
 
 def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
-    """Return when the last open link ends, None if no link is open."""
+    """Return when the last open link ends, or None if no link is open."""
     ends = (share.expires_at for share in shares if share.status == ShareStatus.OPEN)
     return max((end for end in ends if end is not None), default=None)

@@ -39,7 +39,7 @@ SALT = "payer sign-in"
 
 
 def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
-    """Return the id of the person who is signed in here, None if no one is signed in.
+    """Return the id of the person who is signed in here, or None if no one is signed in.
 
     A sign-in is valid for one checkout or share, `subject`, in one browser.
     """
@@ -72,7 +72,7 @@ def has_reached_maximum(request: HttpRequest, subject: UUID) -> bool:
 
 
 def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False) -> int:
-    """Return how many seconds the sign-in in this browser remains valid, 0 if it is not valid.
+    """Return how many seconds the sign-in in this browser remains valid, or 0 if it is not valid.
 
     With `prolonged`, return the seconds that would remain if the sign-in were extended now.
     """
@@ -233,13 +233,13 @@ def browser_of(request: HttpRequest) -> str:
 
 
 def claim_of(request: HttpRequest) -> str:
-    """Return the digest that identifies this browser's claims on shares, "" if the browser has no name."""
+    """Return the digest that identifies this browser's claims on shares, or "" if the browser has no name."""
     name = _browser_name(request)
     return crypto.digest(name) if name else ""
 
 
 def _browser_name(request: HttpRequest) -> str:
-    """Return the name that the service gave this browser, "" if it has no name or the name has a wrong format."""
+    """Return the name that the service gave this browser, or "" if it has no name or the name has a wrong format."""
     name = request.COOKIES.get(cookie_name(BROWSER), "")
     return name if _NAME.fullmatch(name) else ""
 

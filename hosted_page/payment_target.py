@@ -86,14 +86,14 @@ class PaymentTarget:
 
     @property
     def paid_by_uuid(self) -> UUID | None:
-        """Id of the person who paid the target, None if it is not paid."""
+        """Id of the person who paid the target, or None if it is not paid."""
         if self.share is None:
             return self.checkout.lead_id if self.checkout.status in PAID else None
         return self.share.mate_id if self.share.status in (*SHARE_PAID, ShareStatus.REFUNDED) else None
 
     @property
     def paid_at(self) -> datetime | None:
-        """Time when the target was paid, None if it was not."""
+        """Time when the target was paid, or None if it was not."""
         return self.share.paid_at if self.share else self.checkout.captured_at
 
     def is_paid_by(self, customer_uuid: UUID | None) -> bool:

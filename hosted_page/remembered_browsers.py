@@ -19,7 +19,7 @@ TOKEN = "known"
 
 
 def find_remembered(request: HttpRequest) -> KnownBrowser | None:
-    """Return this browser's row, None if it is not remembered or was remembered over thirty days ago."""
+    """Return this browser's row, or None if it is not remembered or was remembered over thirty days ago."""
     token = request.COOKIES.get(payer.cookie_name(TOKEN), "")
     if not token:
         return None

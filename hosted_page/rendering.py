@@ -49,14 +49,14 @@ def _render(request: HttpRequest, name: str, context: dict[str, Any], status: in
 
 
 def sign_out_button(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the context of the sign-out button, None if no one is signed in in this browser."""
+    """Return the context of the sign-out button, or None if no one is signed in in this browser."""
     if payer.customer_of(request, target.subject) is None:
         return None
     return {"action": target.address("leave"), "is_paying": target.is_payable}
 
 
 def sign_out_of_live_page(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the context of the button "Sign out", None if no one is signed in in this browser.
+    """Return the context of the button "Sign out", or None if no one is signed in in this browser.
 
     The button is outside the part of the page that updates itself. Its label must still be right after the
     payment, so it is never "Not you?".

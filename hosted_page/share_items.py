@@ -23,7 +23,7 @@ class ItemRow:
 
 
 def in_words(checkout: Checkout, units: Sequence[int]) -> str:
-    """Return the units as a text, such as "2 × Standing ticket, 1 × Tour T-shirt", "" if there are no units."""
+    """Return the units as a text, such as "2 × Standing ticket, 1 × Tour T-shirt", or "" if there are no units."""
     texts = [f"{count} × {line.name}" for line, count in zip(checkout.bill, units, strict=False) if count]
     # If only one line would remain, it is named too, so that the text never ends with "and 1 more item".
     if len(texts) <= NAMED_LINES + 1:

@@ -23,8 +23,8 @@ def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
 _IS_NOT_REFUSED = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
-# Some card attempts match this one only by their site, a block of IPv6 addresses. Such an attempt stops
-# counting only if its card paid. The declined card of a neighbour must still count, because
+# Some earlier card attempts match the current attempt only by their site, which is a block of IPv6 addresses. Such an
+# attempt stops counting only if its card paid. The declined card of a neighbour must still count, because
 # `declines.was_tried_by` finds the owner of a card only through an attempt that counts.
 _HAS_PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token

@@ -142,14 +142,14 @@ def card_in_words(payment: Payment | None, *, is_owner: bool) -> str:
 
 
 def card_name(payment: Payment | None) -> str:
-    """Return the brand and the last digits of a card, "" if there is no card."""
+    """Return the brand and the last digits of a card, or "" if there is no card."""
     if payment is None:
         return ""
     return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
 def _item_date(item: Item, zone: ZoneInfo) -> str:
-    """Return an item's date in the order's time zone, "" if the item has no date or the date has no UTC offset."""
+    """Return an item's date in the order's time zone, or "" if the item has no date or the date has no UTC offset."""
     start = (item.custom_data or {}).get("event_start")
     if not isinstance(start, str):
         return ""
@@ -264,7 +264,7 @@ def _zone_letters(local: datetime) -> str:
 
 
 def _zone_city(zone: ZoneInfo) -> str:
-    """Return the city of a time zone, "" if the zone has no city."""
+    """Return the city of a time zone, or "" if the zone has no city."""
     if "/" not in zone.key or zone.key.startswith("Etc/"):
         return ""
     return get_timezone_location(zone, locale=_babel_locale(), return_city=True)

@@ -1,4 +1,4 @@
-"""Celery tasks of the hosted page."""
+"""Celery tasks of the hosted page: SMS messages, the daily check, erasure, and the deletion of old rows."""
 
 from typing import Any
 

@@ -104,7 +104,7 @@ def _show_to_lead(
 def _was_captured(checkout: Checkout, held_bill: bill.Bill) -> bool:
     """Return whether the order was captured after it was read.
 
-    The links of a captured order end after its deadline to pay.
+    Only a captured order has links that end after its deadline to pay.
     """
     ends = (share.expires_at for share in held_bill.shares)
     return any(end is not None and end > checkout.payable_until for end in ends)

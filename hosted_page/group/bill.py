@@ -33,15 +33,15 @@ class Bill:
     """The bill that the page shows.
 
     - `bill_digest`: a digest of the bill's state. An open page uses it to see whether the bill has changed.
-    - `said_no`: the line of the declined share that the page asks the lead about, None if there is no such share
-    - `not_taken`: the line of a share whose pledge could not be captured, None if there is no such share
-    - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
+    - `said_no`: the line of the declined share that the page asks the lead about, or None if there is no such share
+    - `not_taken`: the line of a share whose pledge could not be captured, or None if there is no such share
+    - `disputed`: the status of the order's open or lost dispute, or "" if there is none. During a dispute, no
       mate is asked to pay.
-    - `given_back`: texts about the money that lost disputes returned, None if no dispute is lost
-    - `may_add`: the largest amount that the lead can ask one more mate for, "" if the lead cannot ask
+    - `given_back`: texts about the money that lost disputes returned, or None if no dispute is lost
+    - `may_add`: the largest amount that the lead can ask one more mate for, or "" if the lead cannot ask
     - `came_back`: the amount that the mates have paid, if all of it is already on the lead's card. If more is to
       come, it is "".
-    - `failed_refund`: the sentence about a refund that has failed, "" if there is none
+    - `failed_refund`: the sentence about a refund that has failed, or "" if there is none
     """
 
     bears: str
@@ -81,9 +81,7 @@ class Bill:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a stop of the shop prevents mates from paying shares, including those that they could be asked
-        for again.
-        """
+        """Whether a stop of the shop prevents payments of open shares, or of shares that could be asked for again."""
         return any(line.is_stopped for line in self.lines)
 
     @property
@@ -93,7 +91,7 @@ class Bill:
 
     @property
     def own_back(self) -> str:
-        """Amount that the lead's own bank returned to the lead, "" if it returned no money.
+        """Amount that the lead's own bank returned to the lead, or "" if it returned no money.
 
         After such a return, the service no longer knows how much each person bears.
         """
@@ -142,7 +140,7 @@ class Bill:
 
 
 def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str | None = None) -> Bill | None:
-    """Return the bill of an order, None if the order is not split.
+    """Return the bill of an order, or None if the order is not split.
 
     The order must have been read with `with_read_at`. Shares that are past their deadline are ended first
     (rule share.ends). `error` is the error of a text message, which the page shows next to its share.
@@ -184,7 +182,7 @@ def _lines_of(
     error: SmsError | None,
     events: OutsideEvents,
 ) -> list[Line]:
-    """Return the lines of the bill. While the shop is stopped, the lead cannot ask a mate from them."""
+    """Return the lines of the bill. While the shop is stopped, they have no actions that ask a mate."""
     lines = bill_lines.lines_of(checkout, shares, now, error, events)
     is_due = any(line.status in SHARE_OUTSTANDING or line.may_be_asked_again for line in lines)
     if events.disputed or not is_due or checkout.status != Status.CAPTURED:
@@ -262,7 +260,7 @@ def _folds_of(
 
 
 def _end_of_links(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
-    """Return when the last open link ends, "" if no link is open."""
+    """Return when the last open link ends, or "" if no link is open."""
     return summary.day_with_time(link_deadline.ends_at(shares), checkout)
 
 
@@ -271,7 +269,7 @@ def _declined_lines(all_lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _line_not_taken(all_lines: Sequence[Line]) -> Line | None:
-    """Return the first line of a share whose pledge could not be captured, None if there is no such line."""
+    """Return the first line of a share whose pledge could not be captured, or None if there is no such line."""
     return next((line for line in all_lines if line.was_not_taken), None)
 
 
@@ -312,7 +310,7 @@ def _amount_for_late_mate(checkout: Checkout, shares: Sequence[PaymentRequest], 
 
 
 def _failed_refund_sentence(checkout: Checkout) -> str:
-    """Return the sentence about a failed refund of the order, "" if no refund has failed."""
+    """Return the sentence about a failed refund of the order, or "" if no refund has failed."""
     if not refunds.has_failed(checkout):
         return ""
     amount = money.display_for_payer(checkout.amount, checkout.currency)
@@ -321,7 +319,7 @@ def _failed_refund_sentence(checkout: Checkout) -> str:
 
 
 def _dispute_sentence(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:
-    """Return the sentence about an open dispute, "" if no dispute is open.
+    """Return the sentence about an open dispute, or "" if no dispute is open.
 
     If a mate has paid too, the sentence does not say whose payment is disputed (rule share.pauses).
     """

@@ -48,8 +48,8 @@ class SmsError:
 class OutsideEvents:
     """Disputes, and refunds made directly at the provider, that moved an order's money.
 
-    - `disputed`: the status of the order's open or lost dispute, "" if there is none
-    - `back`: texts about the money that lost disputes returned to payers, None if no dispute is lost
+    - `disputed`: the status of the order's open or lost dispute, or "" if there is none
+    - `back`: texts about the money that lost disputes returned to payers, or None if no dispute is lost
     - `accounts`: the accounts of the order's cards. It is None if the statuses of the shares already say where
       the money is.
     """
@@ -75,16 +75,16 @@ class Line:
     """One person's line on the bill.
 
     - `person`: the number of the person's colour
-    - `items`: a text with the units of the share, "" if the cost is not split by item
+    - `items`: a text with the units of the share, or "" if the cost is not split by item
     - `spoken`: the sentence that a screen reader says when the line changes to this state
     - `seen`: a text that changes whenever the line's content changes
-    - `url`: the pay link, "" if the share cannot be paid now
+    - `url`: the pay link, or "" if the share cannot be paid now
     - `sent_to`: the masked number to which the link is texted
-    - `remind_from`: when the next reminder can be sent, "" if it can be sent now
+    - `remind_from`: when the next reminder can be sent, or "" if it can be sent now
     - `is_waiting`: the text message to the mate is queued and not sent yet
     - `went`: what happened to a reimbursement that is not on the lead's card: "back" if the card returned it,
       "owed" if it is owed again, "otherwise" if it was paid another way. For all other lines, it is "".
-    - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
+    - `disputed`: the status of the order's open or lost dispute, or "" if there is none. During a dispute, no
       mate is asked to pay.
     - `may_change`: the mate declined, but can still reopen the share and pay
     - `is_over`: no mate is asked to pay any more, because some of the order was refunded directly at the
@@ -179,8 +179,8 @@ class Line:
     def with_current_state(self, queued_phone: str, events: OutsideEvents) -> "Line":
         """Return the line with the state of the queued text message and of the order's dispute.
 
-        During a dispute, the line offers no link. `queued_phone` is the number to which a queued text message
-        will be sent, "" if no message is queued.
+        During a dispute, the line offers no link. `queued_phone` is the number to which a queued text message will be
+        sent, or "" if no message is queued.
         """
         disputed = events.disputed
         seen = f"{self.seen} {bool(queued_phone)} {disputed}"
@@ -261,7 +261,7 @@ def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: date
 
 
 def _mask_phone(phone: str) -> str:
-    """Return the phone number with all but the last four digits masked, "" if there is no number."""
+    """Return the phone number with all but the last four digits masked, or "" if there is no number."""
     return f"•••• {phone[-4:]}" if phone else ""
 
 
@@ -354,8 +354,8 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, reimbursement: Oper
 def _money_hint(reimbursed_at: str) -> str:
     """Return where the money of a paid share is, after the lead's bank has returned the order's money.
 
-    `reimbursed_at` is when the share was reimbursed, "" if it was not. The shop keeps money that was not
-    reimbursed. It covers a part of the shop's loss.
+    `reimbursed_at` is when the share was reimbursed, or "" if it was not. The shop keeps money that was not reimbursed.
+    It covers a part of the shop's loss.
     """
     if not reimbursed_at:
         return _("kept by the shop")

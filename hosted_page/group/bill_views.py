@@ -178,7 +178,7 @@ def _refusal_sentence(status: str, name: str) -> str:
 
 
 def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest | None:
-    """Return the share that a form of the lead's page names, None if the order has no such share."""
+    """Return the share that a form of the lead's page names, or None if the order has no such share."""
     shares = {str(share.pk): share for share in target.checkout.payment_requests.all()}
     return shares.get(request.POST.get("share", ""))
 

@@ -62,7 +62,7 @@ class Sums:
 
 
 def is_collecting(shares: Sequence[PaymentRequest]) -> bool:
-    """Return whether the links to these shares are open. The shares belong to an unpaid order."""
+    """Return whether the links to these shares of an unpaid order are open."""
     return any(share.status != ShareStatus.DRAFT for share in shares)
 
 

@@ -21,7 +21,7 @@ EVER_PAID = (*SHARE_PAID, ShareStatus.REFUNDED)
 class ReturnedMoney:
     """Texts for the lead about the money that lost disputes returned.
 
-    - `own`: the part of the lead's own payment that was returned, "" if only mates' payments were returned
+    - `own`: the part of the lead's own payment that was returned, or "" if only mates' payments were returned
     - `from_mates`: the part of the mates' paid shares that was returned, in minor units
     - `badge`: a short label that says who got the money
     - `at`: when the dispute was closed

@@ -77,7 +77,7 @@ def _too_small(checkout: Checkout, missing: int) -> ItemsNotTaken:
 def form_context(
     checkout: Checkout, shares: Sequence[PaymentRequest], units: Sequence[int]
 ) -> dict[str, Any] | None:
-    """Return the context of the form, None if no units are free.
+    """Return the context of the form, or None if no units are free.
 
     `units` has the number of units that the person chose of each line, or is () at first. Units that are no
     longer free are subtracted, and the notice `lost` says this.
@@ -124,9 +124,7 @@ def lost_notice(items: dict[str, Any] | None) -> dict[str, str]:
 
 
 def _lost_units(checkout: Checkout, units: Sequence[int], free: Sequence[int]) -> dict[str, str] | None:
-    """Return a notice about the first line whose chosen units were taken by other people, None if there is no such
-    line.
-    """
+    """Return a notice about the first line whose chosen units other people took, or None if there is no such line."""
     for item, count, available in zip(checkout.bill, units, free, strict=True):
         if count > available == 0:
             return {"title": _("{item} was just taken").format(item=item.name), "words": ""}

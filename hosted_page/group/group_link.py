@@ -25,7 +25,7 @@ class SharedGroupLink:
 
 
 def group_link_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> SharedGroupLink | None:
-    """Return the group link of an order with these shares, None if no mate is asked for a share."""
+    """Return the group link of an order with these shares, or None if no mate is asked for a share."""
     if not any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares):
         return None
     link: GroupLink | None = getattr(checkout, "group_link", None)

@@ -30,7 +30,7 @@ class Person:
 
     - `left`, `width`: position and width of the person's part of the bar, in per cent
     - `is_named`: the lead gave the share a name
-    - `items`: a text with the units of the share, "" if the cost is not split by item
+    - `items`: a text with the units of the share, or "" if the cost is not split by item
     - `is_units`: the share consists of free units, of which mates can take some
     - `was_paid`: the share was paid at some time, even if it was refunded later. Its payer has a receipt.
     """
@@ -77,7 +77,7 @@ class Person:
 class GroupBill:
     """The whole bill, with one entry per person, the lead first.
 
-    `each` is the amount of each share, "" if the amounts differ.
+    `each` is the amount of each share, or "" if the amounts differ.
     """
 
     people: list[Person]
@@ -88,12 +88,12 @@ class GroupBill:
         return [person for person in self.people[1:] if person.state == state]
 
     def at(self, position: int) -> Person | None:
-        """Return the mate at this position, None if there is no such mate."""
+        """Return the mate at this position, or None if there is no such mate."""
         return next((person for person in self.people[1:] if person.position == position), None)
 
     @property
     def mine(self) -> Person | None:
-        """Share that this browser has claimed, None if it has not claimed one."""
+        """Share that this browser has claimed, or None if it has not claimed one."""
         return next((person for person in self.people if person.is_mine), None)
 
 

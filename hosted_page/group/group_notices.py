@@ -20,7 +20,7 @@ from payments.models import Payment
 def page_notice(
     request: HttpRequest, group: Group, bill: GroupBill, refusal: TakeRefusal
 ) -> dict[str, str] | None:
-    """Return the notice at the top of the page, None if there is no notice.
+    """Return the notice at the top of the page, or None if there is no notice.
 
     It says why no share was taken, or that this person has just released or declined a share. If this
     person's pledge has ended, for example because the lead changed the split, it says that the hold is

@@ -189,7 +189,7 @@ def _order_summary(group: Group, bill: GroupBill, situation: Situation, *, is_op
 
 
 def _labelled_summary(group: Group, **changes: Any) -> summary.Summary:
-    """Return the order's summary with these changes, labelled as the lead's order."""
+    """Return the order's summary, labelled as the lead's order. `changes` replace some of its fields."""
     label = _("{name}’s order").format(name=group.name)
     return replace(summary.summary_of(PaymentTarget(group.checkout)), order_label=label, **changes)
 

@@ -191,7 +191,7 @@ def _reversal_context(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the context of the form to reopen a declined share, None if the share cannot be reopened."""
+    """Return the context of the form to reopen a declined share, or None if the share cannot be reopened."""
     share, checkout = target.share, target.checkout
     can_reopen = share is not None and share_changes.may_reconsider(share, clock.now())
     if share is None or not can_reopen or not share_changes.can_mates_pay(checkout):

@@ -61,7 +61,7 @@ def _record_brand_change(merchant_uuid: UUID, width: int | None) -> int:
 
 
 def logo_of(merchant: Merchant) -> LogoOnPage | None:
-    """Return a merchant's logo for pages, None if the merchant has no logo."""
+    """Return a merchant's logo for pages, or None if the merchant has no logo."""
     if merchant.logo_version is None or merchant.logo_width is None:
         return None
     return _shown_logo(merchant.pk, merchant.logo_version, merchant.logo_width)

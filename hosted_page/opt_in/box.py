@@ -19,7 +19,7 @@ SAVED = "saved"  # query parameter of the page after an opt-in was saved
 def box_context(
     request: HttpRequest, target: PaymentTarget, errors: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """Return the contents of the box, None if the merchant has turned opt-in off.
+    """Return the contents of the box, or None if the merchant has turned opt-in off.
 
     If a form had errors, `errors` is what `save_tick` returned for it.
     """
@@ -86,6 +86,6 @@ def _is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def _signed_in_person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
-    """Return the person who is signed in to this order or share, None if no person is signed in."""
+    """Return the person who is signed in to this order or share, or None if no person is signed in."""
     customer_uuid = payer.customer_of(request, target.subject)
     return Customer.objects.filter(pk=customer_uuid, erased_at=None).first() if customer_uuid else None

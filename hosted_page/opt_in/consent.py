@@ -50,7 +50,7 @@ def wording(merchant: Merchant) -> OptInText:
 
 
 def _newest_wording(merchant: Merchant, language: str) -> OptInText | None:
-    """Return the newest stored text that the box can show, None if there is no such text.
+    """Return the newest stored text that the box can show, or None if there is no such text.
 
     The merchant's own texts come before the default text, and texts in this language before others. A default
     text counts only if it is the current one, because an earlier one might contain the merchant's old name.

@@ -1,7 +1,7 @@
 """Count browser reports about code that a page's content security policy blocked (rule card_page.reports).
 
-Anyone can send reports, and some are false. The number of rows is therefore limited, and a row contains only
-one text from a sender, which is the name of a host.
+Anyone can send reports, and some are false. The number of rows is therefore limited, and the only text that a row
+contains from a sender is the name of a host.
 """
 
 import re
@@ -31,7 +31,8 @@ MAX_ROWS = 200
 OTHER, OUR_SERVICE = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
 _PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
-# The kinds of pages. For kinds without a regular expression, PAGES maps the beginning of a path to the kind.
+# The kinds of pages. Two kinds have a regular expression above. For the others, PAGES maps the beginning of a path to
+# the kind.
 CARD_FORM, PORTAL = "card form", "portal"
 PAGES = {"/bank/challenge": "bank's question", "/pay": "hosted page", "/admin": "operators"}
 DIRECTIVES = frozenset(

@@ -101,7 +101,7 @@ def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> No
 def receive_from_bank(checkout_uuid: UUID) -> None:
     """Let the sandbox bank process the changes to a checkout's payments that are due, and record its notifications.
 
-    Without this call, both would have to wait until Celery beat starts the tasks.
+    Without this call, the changes and the notifications would wait until Celery beat starts the tasks.
     """
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
     for notification in client.call_bank("tell", payments=payments):

@@ -217,7 +217,7 @@ def _friends_share(checkout: Checkout, body: dict[str, Any]) -> PaymentRequest |
 
 
 class DecideDispute(ApiView):
-    """Endpoint that lets the sandbox's bank decide a dispute."""
+    """Endpoint that lets the sandbox bank decide a dispute."""
 
     scopes = {"POST": "checkouts:write"}
 

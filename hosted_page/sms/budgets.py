@@ -1,6 +1,6 @@
 """Daily budgets for SMS messages, per merchant and in total (rules sms.budgets, sms.paid).
 
-When its order or share is paid, a message no longer counts.
+A message no longer counts when its order or share is paid.
 """
 
 from collections import Counter
@@ -87,7 +87,7 @@ def _stop_counting(messages: QuerySet[SmsMessage], batch_size: int) -> int:
 
 
 def warn_operators() -> None:
-    """Report each of today's budgets that is at least 80 % used up to the operators, once per budget and day."""
+    """Report to the operators each of today's budgets of which at least 80 % is used, once per budget and day."""
     now = clock.now()
     is_total_nearly_used = Q(merchant=None, count__gte=WARNING_SHARE * settings.SMS_TOTAL_BUDGET)
     is_merchant_nearly_used = Q(

@@ -50,8 +50,8 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         body = f"{invitation_text(share)} {_stop_sentence(recipient)}"
         outbox.queue_message(MessageRequest(kind, recipient, target, body, ends_at, address))
-        # Until the text to the new number is sent, only the earlier number has the link. The new number
-        # therefore replaces it only then.
+        # Until the text to the new number is sent, only the earlier number has the link. The share therefore keeps the
+        # earlier number until then.
         share.phone, share.next_reminder_at = share.phone or recipient, now + REMINDER_INTERVAL
         share.save(update_fields=["phone", "next_reminder_at"])
 
@@ -87,9 +87,9 @@ def record_sent(message: SmsMessage) -> None:
 def allow_resend(message: SmsMessage, *, might_be_sent: bool) -> None:
     """Let the lead send the link again if the message was not sent, or might not have been sent.
 
-    If the message might have been sent (`might_be_sent`), the share keeps its number. It also keeps an
-    earlier number, which already has the link. If the share has a new link by now, messages with the new link
-    are not affected.
+    The number of an unsent invitation is removed from the share, unless the message might have been sent
+    (`might_be_sent`). An earlier number of the share is kept, because it already has the link. If the share has a new
+    link by now, messages with the new link are not affected.
     """
     share = PaymentRequest.objects.filter(pk=message.subject).first() if message.kind in TO_MATES else None
     if share is None:

@@ -67,7 +67,7 @@ def _process_next() -> bool:
 def _next_check_at(
     notification: LeadNotification, checkout: Checkout, shares: list[PaymentRequest], now: datetime
 ) -> datetime | None:
-    """Return when to check the notification again, None if it is to be processed now.
+    """Return when to check the notification again, or None if it is to be processed now.
 
     While the order is paused, the notification is checked again after an hour. A notification about the end
     of the links is checked again on their last day, because a pause or a new link can postpone that day.
@@ -121,7 +121,7 @@ def _has_reached_maximum(checkout: Checkout) -> bool:
 
 
 def _write_text(notification: LeadNotification, checkout: Checkout, shares: list[PaymentRequest]) -> str:
-    """Return the text of the message, "" if the notification is no longer true."""
+    """Return the text of the message, or "" if the notification is no longer true."""
     reported_shares = _shares_in_text(notification, shares) if _is_current(notification, checkout) else []
     if not reported_shares:
         return ""

@@ -111,7 +111,7 @@ def check_number(row: SmsMessage, state: LimitState) -> None:
 
 
 def number_free_at(state: LimitState) -> datetime | None:
-    """Return when the number can get its next message, None if it can get one now."""
+    """Return when the number can get its next message, or None if it can get one now."""
     return max((free_at for free_at in (state.hour, state.day) if free_at is not None), default=None)
 
 
@@ -137,7 +137,7 @@ def check_range(row: SmsMessage, state: LimitState) -> None:
 
 
 def _free_at(digest_field: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
-    """Return when the next message is possible, None if it is possible now.
+    """Return when the next message is possible, or None if it is possible now.
 
     `read_limits` also counts messages of orders and shares that have just been paid. If it reports a reached
     limit, this function therefore checks the limit again without these messages.

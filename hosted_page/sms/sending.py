@@ -69,7 +69,7 @@ def _send_all() -> None:
 def claim() -> SmsMessage | None:
     """Claim the due message with the earliest `ends_at`, so that it is no longer due, and return it.
 
-    On the way, end each message that must not be sent any more. Return None if no message is due.
+    A due message that must not be sent any more is ended instead. Return None if no message is due.
     """
     while (message := _WAITING.take_oldest(_claim_fields)) is not None and not _is_wanted(message):
         _end_unsent(message)

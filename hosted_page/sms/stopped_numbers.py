@@ -1,9 +1,8 @@
 """Phone numbers that get only codes, because their owners stopped all other texts (rule sms.stop).
 
-Each invitation and reminder contains a link for stopping texts. The link must be short, so it contains only
-half of the number's digest, and a signature. The link works as long as the key for the digest and the
-signature is configured. The service does not store the stopped phone numbers, so it cannot calculate their
-digests with a new key.
+Each invitation and reminder contains a link for stopping texts. The link must be short, so it contains only half of the
+number's digest, and a signature. The link works while the key for the digest and the signature is configured. The
+service does not store the stopped phone numbers, so it cannot calculate their digests with a new key.
 """
 
 import base64

@@ -32,7 +32,7 @@ class Viewer(StrEnum):
 
 
 class Situation(StrEnum):
-    """Where the money of the order is. While a card is paying a share, where the money of this share is."""
+    """Where the money of the order is or, while a card is paying a share, where the money of this share is."""
 
     UNPAID = "the order is not paid"
     COLLECTING = "the lead gets everyone in first"
@@ -76,7 +76,7 @@ class Cell:
 
     - `state`: the name of the state for the page's template and scripts. For a step of the payment, it is "step".
     - `money`: paragraphs about the money, each with one or more sentences
-    - `action`: what the viewer can do next on this page, "" if no action is possible
+    - `action`: what the viewer can do next on this page, or "" if no action is possible
     - `title`: the title of the notice that replaces the paragraphs
     - `note`: a sentence in small print
     - `place`: where the money is: "card", "hold" or "shop"

@@ -253,7 +253,7 @@ def unpaid_sentence(checkout: Checkout) -> str:
 
 
 def _open_until(checkout: Checkout) -> str:
-    """Return the sentence that says until when an expired order was open, "" if the time is not known."""
+    """Return the sentence that says until when an expired order was open, or "" if the time is not known."""
     if checkout.expired_at is None:
         return ""
     time = summary.day_with_time(checkout.expired_at, checkout)

@@ -93,7 +93,7 @@ def _returned_amount(checkout: Checkout, payment: Payment | None) -> DisputeRetu
 
 
 def _shop_refund_sentence(checkout: Checkout, payment: Payment | None) -> SafeString:
-    """Return the sentence about a refund that the shop made directly at the provider, "" if there is none.
+    """Return the sentence about a refund that the shop made directly at the provider, or "" if there is none.
 
     The sentence is shown only while the order is captured.
     """

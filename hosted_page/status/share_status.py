@@ -30,7 +30,7 @@ from payments.models import Dispute, Operation, Payment
 
 # The kind of viewer for a share that ended unpaid, by the status of the share.
 VIEWERS = {ShareStatus.DECLINED: Viewer.REFUSED, ShareStatus.EXPIRED: Viewer.LATE}
-# Where the money of an order is that is not captured, by the status of the order.
+# Where the money of an uncaptured order is, by the status of the order.
 SITUATIONS = {
     Status.CREATED: Situation.UNPAID,
     Status.AUTHORIZED: Situation.HELD,
@@ -86,7 +86,7 @@ class _ShareView:
         return page
 
     def _open_page(self) -> PageStatus | None:
-        """Return the page for an open share that cannot be paid now, None if it can be paid."""
+        """Return the page for an open share that cannot be paid now, or None if it can be paid."""
         if disputes.blocking_dispute(self.checkout.pk) is not None:
             page = self._page_for(Situation.DISPUTED, Viewer.HOLDER)
             page.paragraphs += self._released_hold()
@@ -202,7 +202,7 @@ class _ShareView:
         return Situation.REIMBURSED if is_there else Situation.PAID
 
     def _reviewed_payment(self) -> list[SafeString]:
-        """Return the sentences about an open dispute of this mate's payment, [] if there is none."""
+        """Return the sentences about an open dispute of this mate's payment, or [] if there is none."""
         if disputes.blocking_dispute_of_row(self.checkout) is None or self.share.payment_id is None:
             return []
         if not disputes.open_disputes_of(self.checkout.pk).filter(payment=self.share.payment_id).exists():
@@ -224,7 +224,7 @@ class _ShareView:
         return [fill((taken, is_back, SETTLED_UP), values)]
 
     def _released_hold(self) -> list[SafeString]:
-        """Return the sentences about the release of this mate's hold, [] if no hold is released.
+        """Return the sentences about the release of this mate's hold, or [] if no hold is released.
 
         Until the bank answers, it is not known whether there is a hold.
         """

@@ -165,7 +165,7 @@ def _refuse_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpRespo
 
 
 def _bound_target(request: HttpRequest) -> object:
-    """Return the values to which the card page is bound, None if the page was opened too long ago.
+    """Return the values to which the card page is bound, or None if the page was opened too long ago.
 
     Raises Http404 if the service did not open the page.
     """

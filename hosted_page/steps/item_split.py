@@ -228,7 +228,7 @@ class ItemSplit:
 
 
 def _parse_counts(values: Sequence[str], people: int) -> list[int] | None:
-    """Return each person's number of units from a line's fields, None if a field is not a number."""
+    """Return each person's number of units from a line's fields, or None if a field is not a number."""
     text = " ".join(part.strip() or "0" for part in values[:20]) or "0"
     if not _NUMBERS.fullmatch(text):
         return None

@@ -46,7 +46,7 @@ def _end_of_share(target: PaymentTarget, share: PaymentRequest) -> str:
 
 
 def _failed_refund_notice(target: PaymentTarget) -> str:
-    """Return the notice that a refund of the order has failed, "" if no refund has failed."""
+    """Return the notice that a refund of the order has failed, or "" if no refund has failed."""
     if not refunds.has_failed(target.checkout):
         return ""
     (notice,) = cell_of(Situation.REFUND_FAILED, Viewer.HOLDER).paragraphs(

@@ -177,7 +177,7 @@ def _browser_context(request: HttpRequest, target: PaymentTarget) -> dict[str, A
 
 
 def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the notice for a person whose sign-in has ended, None if there is no such notice.
+    """Return the notice for a person whose sign-in has ended, or None if there is no such notice.
 
     While the order or share can be paid, anyone whose sign-in has ended sees the notice. After the payment,
     only the payer sees it. For a lead who has not paid, it also shows the lead's typed or saved split. Rule

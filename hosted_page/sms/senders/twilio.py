@@ -17,7 +17,7 @@ from twilio.rest import Client
 from hosted_page.sms import countries, senders
 from hosted_page.sms.senders import InDoubt, NotAccepted, NotSent, Refused
 
-QUEUED_SECONDS = 600  # how long a message can wait at Twilio; as long as a code is valid
+QUEUED_SECONDS = 600  # how long a message can wait at Twilio: the lifetime of a code
 TOO_MANY = 429
 TOO_MANY_CODES = {20429, 21611}  # too many requests, or too many waiting messages for one number
 REASONS = {  # Twilio sometimes adds more specific codes; an unknown code is shown unchanged
@@ -97,7 +97,7 @@ def _error_of_answer(status: int, code: int | None) -> NotSent:
 
 
 def reason(code: object) -> str:
-    """Return the reason for a Twilio error code, "" if there is no code."""
+    """Return the reason for a Twilio error code, or "" if there is no code."""
     digits = str(code or "")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 8):
         return "other" if digits else ""
