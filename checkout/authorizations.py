@@ -1,4 +1,4 @@
-"""Authorization: the service holds the checkout's amount on the lead's card.
+"""Authorizes a checkout: the service holds the checkout's amount on the lead's card.
 
 An authorization has three phases. The service first commits the intent. It then calls the provider while no
 transaction is open. Finally, it locks the checkout again and records the outcome.

@@ -1,4 +1,4 @@
-"""Cancellation of a held or unpaid checkout by its merchant. It does not wait for the provider."""
+"""Cancels a held or unpaid checkout for its merchant, without waiting for the provider."""
 
 from datetime import datetime
 from uuid import UUID

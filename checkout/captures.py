@@ -1,4 +1,4 @@
-"""Capture: the merchant takes the money that is held.
+"""Captures a checkout: the merchant takes the money that is held.
 
 A capture has three phases. The service first commits the intent. It then calls the provider while no
 transaction is open. Finally, it locks the checkout again and records the outcome.
@@ -56,7 +56,7 @@ class ProviderRefused(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """The outcome was not known in time. The pump will find it out. It is safe to repeat the call."""
+    """The outcome was not known in time. The pump finds out the outcome later. It is safe to repeat the call."""
 
 
 def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = None, cause: Cause) -> Checkout:

@@ -1,4 +1,4 @@
-"""Creation of a checkout with its items and the first entry of its history."""
+"""Creates a checkout with its items and the first entry of its history."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

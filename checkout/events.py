@@ -1,4 +1,4 @@
-"""The events about a checkout that the service emits to its merchant (rules event.authorized, event.voided)."""
+"""Emits the events about a checkout to its merchant (rules event.authorized, event.voided)."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -25,9 +25,9 @@ Kind = Operation.Kind
 def expire_if_due(checkout: Checkout, now: datetime) -> bool:
     """Lapse or expire a checkout if its deadline has passed; return whether this call ended it.
 
-    Actions and reads call this function first. A checkout with an open card operation is not changed, with one
-    exception: if the operation is an authorization that the bank has not answered for a minute, it is given up
-    and the checkout ends. Must be called with the checkout locked. Rules lapse.whoever, expiry.open_operation.
+    Actions and reads call this function first. A checkout with an open card operation is not changed. There is one
+    exception: an authorization that the bank has not answered for a minute is given up, and the checkout ends. Must be
+    called with the checkout locked. Rules lapse.whoever, expiry.open_operation.
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False

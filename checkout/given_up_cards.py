@@ -1,8 +1,7 @@
 """Gives up an authorization, so that the payer can use another card.
 
-An authorization is given up if the bank does not answer, if the payer does not confirm the payment in time, or
-if the payer chooses another card. If the bank holds the money later, the hold is released. Rules
-pay.another_card, pay.challenge.
+There are three reasons: the bank does not answer, the payer does not confirm the payment in time, or the payer chooses
+another card. If the bank holds the money later, the hold is released. Rules pay.another_card, pay.challenge.
 """
 
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Recovery of card operations: each due operation is sent again or looked up until its outcome is known.
+"""Sends each due card operation again, or looks it up, until its outcome is known.
 
 Rules doubt.unknown, doubt.crash, doubt.authorize.
 """
@@ -30,9 +30,9 @@ REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 def finish_operation(operation: Operation, deadline: Deadline | None = None) -> None:
     """Send a claimed operation again or look it up, and record the outcome.
 
-    It is safe to repeat this, because the provider recognizes the operation by its id. `deadline` must be created
-    before the operation is claimed. After the deadline, no call is sent, because another process might have claimed
-    the operation.
+    It is safe to call this again, because the provider recognizes the operation by its id. `deadline` must be created
+    before the operation is claimed. After the deadline, no call is sent, because another process might have claimed the
+    operation.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
@@ -151,8 +151,8 @@ def is_capture_wanted(checkout: Checkout, capture: Operation) -> bool:
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
     """Record that a capture failed because it never arrived, and begin a void that makes a late capture impossible.
 
-    Returns the void. Returns None if another process has recorded an outcome in the meantime, if the provider has
-    accepted the capture, or if the order still needs the capture.
+    Returns the void. Returns None if another process has recorded an outcome in the meantime. Also returns None if the
+    provider has accepted the capture, or if the order still needs it.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)

@@ -1,4 +1,4 @@
-"""Third phase of a card operation: lock the checkout, record the outcome, and update the order.
+"""Third phase of a card operation: locks the checkout, records the outcome, and updates the order.
 
 Other modules carry out the first two phases: they commit the intent and call the provider.
 """
@@ -118,9 +118,9 @@ def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -
 def _judge_answer(operation: Operation, outcome: Outcome) -> Outcome:
     """Return the provider's answer. If it is a refusal of only one of several calls, return UNKNOWN.
 
-    If a capture or refund was sent more than once and one call is refused, another call can still move the money,
-    unless the provider has stored the refusal. `operation` must be read under the lock, because another process might
-    have sent it in the meantime. Rule doubt.refusal.
+    If a capture or refund was sent more than once, a refusal might concern only one of the calls. Another call can then
+    still move the money, unless the provider has stored the refusal. `operation` must be read under the lock, because
+    another process might have sent it in the meantime. Rule doubt.refusal.
     """
     moves_money = operation.kind in (Kind.CAPTURE, Kind.REFUND)
     is_of_one_call = moves_money and _is_refusal(outcome) and not outcome.reference

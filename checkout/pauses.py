@@ -1,4 +1,4 @@
-"""Pauses of pay links. The links of an order are paused while it is being refunded or has an open dispute.
+"""Extends pay links after a pause. Links are paused while the order is being refunded or has an open dispute.
 
 Rule share.pauses.
 """

@@ -1,4 +1,4 @@
-"""Pledges: money is held on a mate's card for a share before the lead pays (rules pledge.*).
+"""Records, ends and captures pledges: money that is held on mates' cards before the lead pays (rules pledge.*).
 
 A pledged share has the status `pledged`. The hold is the live payment of the share. Every function must be called
 with the checkouts locked.

@@ -1,4 +1,4 @@
-"""Refunds of whole orders. The service accepts a refund at once, and the provider settles it later."""
+"""Refunds whole orders. The service accepts a refund at once, and the provider settles it later."""
 
 from typing import Any, NamedTuple
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Changes to mates' shares after the order has changed or a card operation has ended.
+"""Changes mates' shares after the order has changed or a card operation has ended.
 
 Pay links open and end with the order. Operations on a mate's card change the status of the share. Every function must
 be called with the checkout locked.

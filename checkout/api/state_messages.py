@@ -1,4 +1,4 @@
-"""The error messages for calls that a checkout's status does not allow. Each message says what to do next."""
+"""Error messages for calls that a checkout's status does not allow. Each message says what to do next."""
 
 from checkout.states import Status
 

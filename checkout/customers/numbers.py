@@ -1,4 +1,4 @@
-"""Parsing of mobile numbers in the notations that people and merchants use (rule sign_in.number)."""
+"""Parses mobile numbers in the notations that people and merchants use (rule sign_in.number)."""
 
 import phonenumbers
 

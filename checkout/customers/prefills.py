@@ -1,4 +1,4 @@
-"""Customer data that a merchant sends with an order. It is deleted a day after the order has ended.
+"""Saves and reads the customer data that a merchant sends with an order, and deletes it a day after the order's end.
 
 Rules prefill.kept, create.customer.
 """
@@ -27,7 +27,8 @@ def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
 def with_locale(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     """Add `prefilled_locale` to each row: the locale that the merchant sent.
 
-    It is "" if the merchant sent only other customer data, and None if the merchant did not send customer data.
+    `prefilled_locale` is "" if the merchant sent only other customer data, and None if the merchant sent no customer
+    data.
     """
     of_order = Prefill.objects.filter(checkout=OuterRef("pk"))
     return rows.annotate(prefilled_locale=Subquery(of_order.values("locale")))

@@ -1,4 +1,4 @@
-"""Changes to a share after the split: the lead renames it or asks the mate again, or the mate reconsiders.
+"""Changes a share after the split: the lead renames it or asks the mate again, or the mate reconsiders.
 
 Each change locks the checkout. A share cannot be changed while a card is paying it. Rule share.bends.
 """

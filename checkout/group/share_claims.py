@@ -1,7 +1,7 @@
-"""Claims: the service reserves a share for the person who takes it through the group link (rules group.*).
+"""Reserves a share for the person who takes it through the group link (rules group.*). This is called a claim.
 
-The share is reserved until the person has paid or the claim expires. A claim belongs to one browser, which is
-identified by a digest. Every change locks the checkout.
+The share is reserved until the person has paid or the claim expires. A claim belongs to one browser. A digest
+identifies the browser. Every change locks the checkout.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Claims of free units: a mate takes some of the units that are free in an order that is split by item.
+"""Lets a mate claim some of the free units of an order that is split by item.
 
 Rules split.free_units, group.*.
 """

@@ -180,7 +180,7 @@ class PaymentRequest(models.Model):
 
     @property
     def has_units_for_anyone(self) -> bool:
-        """Whether the share has units that the lead left free and that are not paid yet. They can be claimed."""
+        """Whether the share has units that the lead left free and that are not paid yet. Such units can be claimed."""
         is_unpaid = self.status in (ShareStatus.DRAFT, ShareStatus.OPEN)
         return bool(self.units) and is_unpaid and not self.is_addressed
 

@@ -1,4 +1,4 @@
-"""The ledger proof: finds every checkout whose recorded money does not agree with its status.
+"""Proves the ledger: finds every checkout whose recorded money does not agree with its status.
 
 Rule money.proof.
 """
@@ -52,8 +52,8 @@ _CHUNK = 2000
 def find_breaches(since: datetime | None = None) -> list[Breach]:
     """Return every breach of every invariant. An empty list proves the ledger.
 
-    With `since`, only some checkouts and rows are checked: checkouts whose row, postings or operations have changed
-    since then, and the references of rows that were created since then.
+    With `since`, only recent changes are checked. These are the checkouts whose row, postings or operations have
+    changed since then, and the references of rows that were created since then.
     """
     if since is None:
         of_checkouts = [breach for span in id_ranges() for breach in find_breaches_in_range(span)]

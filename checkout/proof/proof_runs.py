@@ -1,4 +1,4 @@
-"""Proof of all checkouts, range by range. It can be stopped at any time and continued later.
+"""Proves all checkouts, range by range. A run can be stopped at any time and continued later.
 
 Each step proves a range of checkouts, or one month of the ledger's sums, in its own transaction. The same transaction
 records the next step in the row of the run, so a continued run does not prove a part twice. If a checkout is created

@@ -18,8 +18,8 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     """Find out and record the unknown outcome of an operation; return the operation.
 
     Raises NotAllowed if the outcome is already known, or if another process is handling the operation now. Raises
-    Operation.DoesNotExist. In a restored database, raises restore_guard.ServiceClosed before the provider is called,
-    because the database might have only the old key of a refund that was paid under a new key.
+    Operation.DoesNotExist. In a restored database, raises restore_guard.ServiceClosed before the provider is called.
+    Such a database might have only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()
     operation = operations.read_operation(operation_uuid)

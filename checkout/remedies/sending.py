@@ -104,8 +104,9 @@ def _plan_void(checkout: Checkout, void: Operation, cause: Cause, now: datetime)
 def _make_due(checkout: Checkout, operation: Operation, queried: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now.
 
-    It keeps its key if it can still be sent under this key. Otherwise it gets a new key, unless it is a refund of a
-    disputed order.
+    The operation keeps its key if it can still be sent under this key. Otherwise, it gets a new key. Raises NotAllowed
+    if the operation was sent in the meantime, if a new key could cause a second refund, or if a refund of a disputed
+    order would get a new key.
     """
     if operation.lease_token != queried.lease_token or operation.attempts != queried.attempts:
         raise NotAllowed(outstanding_refund.UNDER_WAY)
@@ -121,7 +122,7 @@ def _make_due(checkout: Checkout, operation: Operation, queried: Operation, now:
 def _check_new_key(operation: Operation) -> None:
     """Raise NotAllowed if a call under a new key could refund the money twice.
 
-    This is possible while the provider could still carry out a call under the current key.
+    A second refund is possible while the provider could still carry out a call under the current key.
     """
     ended_at = planning.calls_end_at(operation)
     if ended_at is not None and not operation_recovery.may_get_new_key(operation):

@@ -1,4 +1,4 @@
-"""Repair of a restored database: it records again what the provider has moved since the backup was made.
+"""Repairs a restored database: records again what the provider has moved since the backup was made.
 
 The service is closed until the repair has ended (payments/restore_guard.py). A repair that was stopped can be run
 again, and the rows that it has written are kept. The database does not show which calls were sent after the backup.

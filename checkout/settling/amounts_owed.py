@@ -1,4 +1,4 @@
-"""Amounts that the cards of an order are owed.
+"""Finds the amounts that the cards of an order are owed.
 
 If the order is captured, the lead's card is owed a reimbursement for each paid share. If the order is being refunded
 or was refunded, each card is owed its part of the refund.
@@ -177,7 +177,7 @@ def _report(amount_owed: AmountOwed, kind: DiscrepancyKind, subject: UUID) -> No
 def uncovered_amount(accounts: Accounts, share: PaymentRequest, amounts: list[AmountOwed]) -> int:
     """Return the part of a share that the lead is owed and that no refund covers yet.
 
-    It does not include amounts that are being refunded, that are in `amounts`, or that were returned.
+    Amounts that are being refunded, that are in `amounts`, or that were returned count as covered.
     """
     key, part = accounts.reimbursement(share)
     planned = sum(owed.amount for owed in amounts if owed.key == key)

@@ -1,4 +1,4 @@
-"""The accounts of an order: the amount that each card bears, and every attempt to refund some of it.
+"""Reads the accounts of an order: the amount that each card bears, and every attempt to refund some of it.
 
 A card bears the amount that was taken from it, minus the amounts that the card or its payer got back. Amounts are in
 minor units of the order's currency. Rule money.borne.

@@ -1,7 +1,7 @@
-"""Closings: bookings that end a debt to the lead after a lost dispute. Also reports returned refunds.
+"""Books closings, which end a debt to the lead after a lost dispute, and reports returned refunds.
 
-If the money for a share went to the mate or to the lead in a lost dispute, the service does not reimburse the lead
-for the share. It books a closing instead.
+A lost dispute can return the money for a share to the mate or to the lead. The service then does not reimburse the lead
+for this share, but books a closing.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The end of a refund. It is settled when no card is owed an amount, and fails if no part reached a card.
+"""Ends refunds. A refund is settled when no card is owed an amount, and fails if no part reached a card.
 
 Rule refund.settled.
 """

@@ -1,4 +1,4 @@
-"""Sync of a payment's capture with the provider's books."""
+"""Compares a payment's capture with the provider's books, and records a capture that is missing here."""
 
 from __future__ import annotations
 

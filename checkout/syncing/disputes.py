@@ -1,4 +1,4 @@
-"""Sync of a payment's disputes with the provider's books."""
+"""Records the disputes of a payment as they are in the provider's books."""
 
 from __future__ import annotations
 

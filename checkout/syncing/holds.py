@@ -1,4 +1,4 @@
-"""Sync of a payment's hold with the provider's books."""
+"""Compares a payment's hold with the provider's books, and reports a difference."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def sync_hold(reading: Reading, books: Books) -> bool:
 def _release_lost_hold(reading: Reading, payment: Payment, books: Books) -> bool:
     """Release a hold whose record was lost when the database was restored.
 
-    It is not recorded as a hold, because its two minutes are over and the merchant might not have been notified of
-    it.
+    The hold is not recorded, because its two minutes are over and the merchant might not have been notified of it.
     """
     open_operations.abandon_payment(payment, reading.now)
     if books.is_held:

@@ -1,4 +1,4 @@
-"""Endpoint for notifications from the provider (rule doubt.notification).
+"""Receives notifications from the provider (rule doubt.notification).
 
 The service does not trust the content of a notification. It uses the content only to find the payment that it must
 read from the provider.

@@ -1,4 +1,4 @@
-"""Sync of a payment's refunds with the provider's books, including refunds that others made there."""
+"""Compares a payment's refunds with the provider's books, and records refunds that others made there."""
 
 from __future__ import annotations
 

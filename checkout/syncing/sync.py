@@ -1,4 +1,4 @@
-"""Sync of a payment with the provider's books: it records what our database lacks, and settles the order.
+"""Syncs a payment with the provider's books: records what our database lacks, and settles the order.
 
 `sync` is called by inquiries after notifications, by the nightly reconciliation, by the repair after a restore, and
 by the operators' remedies. Rule sync.books.
