@@ -1,4 +1,4 @@
-"""Bookings that do not move money at the provider, and their reversal (rule money.booked).
+"""Writes and reverses bookings, which do not move money at the provider (rule money.booked).
 
 Every function must be called with the checkout locked.
 """

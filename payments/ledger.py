@@ -1,4 +1,4 @@
-"""The ledger: each movement and each booking is posted as lines whose sum is zero (rule money.balanced).
+"""Posts each movement and each booking to the ledger, as lines whose sum is zero (rule money.balanced).
 
 Database triggers check the sums, and they refuse changes to the lines (sql/ledger.sql, sql/append_only.sql).
 """

@@ -1,4 +1,4 @@
-"""Minor units, currencies, and formatted amounts for people (rule money.minor_units)."""
+"""Converts amounts between minor units and texts for people, and lists the currencies (rule money.minor_units)."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""Open operations. An open card operation blocks all other card operations on the same checkout or share."""
+"""Finds open card operations, which block all other card operations on the same checkout or share."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -40,8 +40,8 @@ def pending_operation_of(subject: str) -> Subquery:
     """Return a subquery for the pending operation of a checkout or share: `[kind, created_at]` as JSON, or null.
 
     `subject` is the column of the outer query with the id of the checkout or share. The pending operation is the open
-    operation, or else a planned void or refund. A void or refund is pending from the moment when it is planned,
-    because the order's row does not change when the pump sends it or retries it.
+    operation, or else a planned void or refund. A void or refund is pending as soon as it is planned, because the
+    order's row does not change when the pump sends or retries it.
     """
     rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
     is_planned = Q(state=Operation.State.PLANNED, kind__in=[Operation.Kind.VOID, Operation.Kind.REFUND])

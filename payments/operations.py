@@ -232,8 +232,8 @@ def _check_amount(operation: Operation, outcome: Outcome) -> Outcome:
     """Return the outcome. If its amount is not the operation's amount, return it with a different verdict.
 
     An authorization that holds a different amount becomes DECLINED. Any other operation becomes UNKNOWN. There is one
-    exception: if no hold of the payment was recorded, a void of any amount is accepted, because the bank might have
-    held less on a card that was declined or given up. Rules doubt.amount, pay.held_for_less.
+    exception: if no hold of the payment was recorded, a void of any amount is accepted. The bank might have held less
+    on a card that was declined or given up. Rules doubt.amount, pay.held_for_less.
     """
     releases_other_amount = operation.kind == Kind.VOID and operation.payment.status != Status.AUTHORIZED
     # Before the payer has confirmed, no money is held, and there is no amount to check.

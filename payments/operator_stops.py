@@ -1,4 +1,4 @@
-"""Operators' stops of new business. Each process caches them for at most four seconds.
+"""Sets, lifts and checks operators' stops of new business. Each process caches the stops for at most four seconds.
 
 Rule operator.stop.
 """

@@ -19,8 +19,8 @@ from payments.models import Operation
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 # `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the time from `first_sent_at`
-# to `last_sent_at` is the lease plus a few microseconds. If it was sent twice, this time is longer, because the second
-# call waits for the answer to the first call or for the end of its lease.
+# to `last_sent_at` is the lease plus a few microseconds. If it was sent twice, this time is longer. The second call
+# waits for the answer to the first call, or for the end of the first lease.
 SINGLE_CALL_SPAN = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
 

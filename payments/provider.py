@@ -53,9 +53,10 @@ class Outcome:
     """A provider's answer about one operation.
 
     `amount`, if not None, is the amount that was moved or held, in minor units. It can differ from the operation's
-    amount only if a smaller amount was held. If the verdict is NOT_FOUND and `is_vouched` is true, the adapter has
-    read everything that the provider stores about the payment, and the operation is not there. If `is_vouched` is
-    false, the operation might be there. In both cases, the provider can still carry out a call that was sent earlier.
+    amount only if a smaller amount was held. If the verdict is NOT_FOUND, `is_vouched` says whether the adapter has
+    read everything that the provider stores about the payment. If it has, the operation is certainly not there.
+    Otherwise, the operation might be there. In both cases, the provider can still carry out a call that was sent
+    earlier.
     """
 
     verdict: Verdict

@@ -5,10 +5,10 @@ example, a payment that is held in the database might have been captured at the 
 the database could be paid twice. Rule restore.closed.
 
 The database stores a mark that identifies the server on which it was opened. A restored database contains this mark,
-but it runs on a different server: a different cluster (`pg_dump`, logical replication), a later timeline of the same
-cluster (a base backup with archived WAL, a promoted replica), or newly created tables. A storage snapshot also
-restores the identity of the server. After restoring a snapshot, an operator must therefore set DATABASE_RESTORED to a
-new word.
+but runs on a different server. After `pg_dump` or logical replication, this is a different cluster. After a base backup
+with archived WAL, or on a promoted replica, it is a later timeline of the same cluster. Newly created tables also count
+as a different server. A storage snapshot also restores the identity of the server. After restoring a snapshot, an
+operator must therefore set DATABASE_RESTORED to a new word.
 
 The service reads the mark once on each new connection, and every three seconds. A failover can move the database's
 address to a different server. A thread that has found the service open therefore cannot connect to a server that does

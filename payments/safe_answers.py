@@ -1,8 +1,8 @@
 """Makes each answer from the provider safe to record, before other code reads it (rule doubt.bounded).
 
 A value that is invalid or too long is replaced or cut, and the original is logged. An invalid answer therefore cannot
-prevent the recording of money. If the outcome, the moved amount, or the address of the page on which the payer
-confirms is invalid, the answer becomes UNKNOWN, and a discrepancy is reported.
+prevent the recording of money. Three values are essential: the outcome, the moved amount, and the address of the page
+on which the payer confirms. If one of them is invalid, the answer becomes UNKNOWN, and a discrepancy is reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

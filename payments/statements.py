@@ -130,8 +130,8 @@ WITH recorded AS (
 ),
 {_UPDATE_PAYMENT_AND_POST}"""  # noqa: S608 - only our own constants
 
-# If the horizon is higher than all transaction ids of this server, it comes from a different server: this database
-# was restored from a dump of that server. The horizon is then set again.
+# If the horizon is higher than all transaction ids of this server, it comes from a different server, whose dump was
+# restored here. The horizon is then set again.
 SET_HORIZON_OF_CLOSED_DAYS = """
 UPDATE payments_ledgerclosing SET horizon = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint

@@ -1,8 +1,8 @@
 """Sums the ledger's closed days and months, so that a balance can be read without reading the whole ledger.
 
-A day is closed an hour after its end. If a posting for a closed day is written later, a trigger (sql/ledger.sql)
-changes the posting's time to the current time, so that it counts in an open day. If the clock ran ahead when days
-were closed, the current time can be in a closed day. The trigger then uses the end of the closed days instead.
+A day is closed an hour after its end. If a posting for a closed day is written later, a trigger (sql/ledger.sql) sets
+the posting's time to the current time. The posting then counts in an open day. If the clock ran ahead when days were
+closed, the current time can be in a closed day. The trigger then uses the end of the closed days instead.
 
 A closed day is summed once all transactions that might still post to it have ended. After the end of a month, the sums
 of its days are combined into one sum. A transaction that writes a posting does not write or lock a row with sums. A

@@ -1,4 +1,4 @@
-"""The balance that the provider keeps. The fees and payouts of the merchants' accounts are read every night.
+"""Reads the balances that the provider keeps, with the fees and payouts of the merchants' accounts, every night.
 
 This module does not move money or write to the ledger. The ledger contains the amount that a card was charged, but
 not the cost of the charge. Rule provider.balance.
@@ -41,7 +41,7 @@ def read_balance(since: datetime) -> int:
 def _merchant_entries(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
     """Yield a row for each entry that belongs to a merchant.
 
-    This is the merchant of the entry's payment, or else the merchant who owns the account.
+    An entry belongs to the merchant of its payment, or else to the merchant who owns the account.
     """
     payments = Payment.objects.in_bulk({entry.payment for entry in entries if entry.payment})
     owners = _owners_of({entry.account for entry in entries})

@@ -127,7 +127,7 @@ def _stop_in_words(switch: Switch) -> str:
 
 
 class MerchantAdmin(OperatorAdmin):
-    """Admin pages for merchants. They are suspended but never deleted, because the history of their money must stay."""
+    """Admin pages for merchants. A merchant is suspended, never deleted, because its money's history must stay."""
 
     form = MerchantForm
     actions = ("suspend", "resume", "invite_owner")

@@ -185,9 +185,9 @@ def refund(
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
     """Settle the due calls of a payment, then return the outcome of one call.
 
-    If `is_vouched` is true, the call is found by its key even if the bank no longer remembers the key, and a capture
-    or void in the dashboard also counts. If `is_vouched` is false, the call is found only while the bank remembers
-    its key, so NOT_FOUND does not prove that the call never arrived.
+    If `is_vouched` is true, the call is found even if the bank no longer remembers its key. A capture or void in the
+    dashboard then also counts. If `is_vouched` is false, the call is found only while the bank remembers its key, so
+    NOT_FOUND does not prove that the call never arrived.
     """
     with transaction.atomic(durable=True):
         charge = settling.lock_charge(payment)

@@ -1,4 +1,4 @@
-"""Disputes at the bank: a payer takes back the money of a charge, until the dispute is decided."""
+"""Opens and decides disputes at the bank. A payer takes back the money of a charge until the dispute is decided."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The bank's journal. It has a line for each call, with the answer that repeated calls get.
+"""Reads and writes the bank's journal. A line contains a call and the answer that repeated calls get.
 
 When a line changes, the bank notifies its caller.
 """

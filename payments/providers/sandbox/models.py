@@ -36,8 +36,8 @@ class CardSession(models.Model):
 class CardToken(models.Model):
     """A single-use token for the card that a payer entered for one order or share.
 
-    The card number is never stored, but the charge stores its last four digits. This table is also unlogged. After a
-    crash of PostgreSQL, the payer must enter the card again.
+    The card number is never stored, but the charge stores its last four digits. The table is unlogged, so a crash of
+    PostgreSQL empties it, and the payer must enter the card again.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -1,4 +1,4 @@
-"""The bank's signed notifications to its caller. Each is sent until it is accepted, at most six times."""
+"""Sends the bank's signed notifications to its caller. Each is sent until it is accepted, at most six times."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What happens after the bank has accepted a call: it is carried out or fails, and a refund can be returned."""
+"""Ends calls that the bank has accepted: a call is carried out or fails, and a refund can be returned later."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Amounts in Stripe's units. For most currencies, but not for all, these are the minor units of ISO 4217.
+"""Converts amounts to and from Stripe's units. For most currencies, these are the minor units of ISO 4217.
 
 Stripe's documentation: "Supported currencies", minimum amounts and special cases.
 """

@@ -1,4 +1,4 @@
-"""Stripe's balances: the amount of each charge, what it cost, and the payout that includes it.
+"""Reads Stripe's balances: the amount of each charge, its fee, and the payout that includes it.
 
 Stripe's documentation: "Payout reconciliation", "Balance transaction types". Payouts to the platform's own account
 are not read, because Stripe does not record to which merchants they belong.

@@ -106,8 +106,8 @@ def current_accounts() -> QuerySet[Merchant, str]:
 def list_objects(account: str, request: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
     """Yield the objects on all pages of a list in an account. Raises ProviderUnreachable.
 
-    If we are no longer allowed to read a merchant's account, the error is logged and the list ends, so that the
-    caller continues with the other accounts.
+    If we are no longer allowed to read a merchant's account, the error is logged and the list ends. The caller then
+    continues with the other accounts.
     """
     try:
         stripe_client = client.client_for(account, seconds=client.BOOKS_SECONDS)
