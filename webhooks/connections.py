@@ -1,4 +1,4 @@
-"""Connections to receivers, with limits that aiohttp's own connection class does not have.
+"""Opens connections to receivers, with limits that aiohttp's own connection class does not have.
 
 Without these limits, aiohttp has four problems. It loses the status of a response if invalid bytes follow the head in
 the same packet. It reads any number of interim responses. If bytes arrive while a connection is idle, it treats them as

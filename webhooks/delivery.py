@@ -189,8 +189,8 @@ def record_results(results: Sequence[Result]) -> None:
             cursor.execute(statements.FINISH_ATTEMPTS, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
-        # This comes last. It locks the rows of endpoints, and a claim then waits for these locks only during the
-        # commit.
+        # This call comes last, because it locks the rows of endpoints. A claim then waits for these locks only during
+        # the commit.
         health.record_health([_endpoint_result(row) for row in finished if _concerns_endpoint(row)])
 
 
@@ -246,8 +246,8 @@ def describe_failure(attempt: Attempt) -> str | None:
 def given_reason(attempt: Attempt) -> str:
     """Return the reason that an endpoint gave for refusing an event, as one line, or "".
 
-    It is the beginning of the response's body. Secrets, card numbers and phone numbers in it are masked. An HTML page
-    does not count as a reason.
+    The reason is the beginning of the response's body. Secrets, card numbers and phone numbers in it are masked. An
+    HTML page does not count as a reason.
     """
     if attempt.is_delivered or not attempt.http_status:
         return ""

@@ -1,4 +1,4 @@
-"""Tests of an endpoint: `webhook.test` events, and simulated failures of first attempts in the sandbox.
+"""Tests endpoints: sends `webhook.test` events, and simulates failures of first attempts in the sandbox.
 
 A person sends `webhook.test` in the portal. Rules event.test, trial.first_attempt.
 """

@@ -1,4 +1,4 @@
-"""The headers of a delivery, including its signatures (rules signing.header, signing.fresh, signing.standard)."""
+"""Builds the headers of a delivery, with its signatures (rules signing.header, signing.fresh, signing.standard)."""
 
 from functools import lru_cache
 

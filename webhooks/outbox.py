@@ -1,4 +1,4 @@
-"""The outbox: events and their deliveries. They are written in the transaction of the change that they report."""
+"""Writes events and their deliveries to the outbox, in the transaction of the change that the events report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

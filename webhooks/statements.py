@@ -157,9 +157,9 @@ READ_BODIES = """
 SELECT id, body, checkout_uuid, traceparent FROM webhooks_event WHERE id = ANY(%(events)s::uuid[])
 """
 
-# Ends deliveries that must no longer be sent, for one of these reasons: the event was superseded during an attempt,
-# `valid_until` passed before the delivery was sent, or the subscription was being ended while the delivery was
-# written. Only urgent deliveries have a `valid_until`.
+# Ends deliveries that must no longer be sent. The event was superseded during an attempt, or `valid_until` passed
+# before the delivery was sent, or the subscription was being ended while the delivery was written. Only urgent
+# deliveries have a `valid_until`.
 END_POINTLESS = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 pointless AS MATERIALIZED (

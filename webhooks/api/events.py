@@ -1,4 +1,4 @@
-"""The feed of a merchant's events, in the sequence in which they were written (rules events.*).
+"""Lists a merchant's events in the sequence in which they were written: the feed of events (rules events.*).
 
 A merchant's backend reads the feed to get the events that it has missed.
 """
