@@ -1,4 +1,4 @@
-"""The merchant's style sheet: design tokens, the brand colour, and the colours derived from it.
+"""Builds the merchant's style sheet: design tokens, the brand colour, and the colours derived from it.
 
 The derived colours have the same values that tokens.css calculates. They are written as hex values, for
 browsers that cannot calculate colours in CSS.
@@ -92,7 +92,7 @@ def is_faint(brand: str) -> bool:
 def _make_readable(rgb: Triple) -> Triple:
     """Return the linear RGB colour, darkened if neither white nor black text is readable on it.
 
-    This is the case if its luminance is between 0.178 and 0.26.
+    The colour is darkened if its luminance is between 0.178 and 0.26.
     """
     luminance = _luminance_of(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0

@@ -1,6 +1,6 @@
-"""The notices for a mate and the lead after a pledge has ended.
+"""Writes the notices for a mate and the lead after a pledge has ended.
 
-They give the reason, and say that the hold is released. Rules pledge.ends, pledge.withdraw, pledge.captured,
+A notice gives the reason, and says that the hold is released. Rules pledge.ends, pledge.withdraw, pledge.captured,
 pledge.split_changes.
 """
 

@@ -1,7 +1,7 @@
-"""The payer's language (rules page.language, prefill.language).
+"""Chooses the payer's language (rules page.language, prefill.language).
 
-It is the language that the payer chose in the footer of a page. Without a choice, it is the language that the
-merchant sent, otherwise the browser's.
+The payer can choose a language in the footer of a page. Without a choice, the pages use the language that the merchant
+sent, or else the browser's language.
 """
 
 from collections.abc import Callable

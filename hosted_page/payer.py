@@ -1,4 +1,4 @@
-"""The payer's cookies: the sign-in to a checkout or share, and the browser's random name.
+"""Reads and sets the payer's cookies: the sign-in to a checkout or share, and the browser's random name.
 
 A sign-in is a database row, and a signed cookie contains its id. When the payer signs out, the row is
 deleted, so every copy of the cookie becomes invalid. The cookie is signed with SECRET_KEY, so a copy of the

@@ -1,4 +1,4 @@
-"""What a page is about: an order, for its lead, or one share, for a mate with a pay link or group link."""
+"""Finds what a page is about: an order, for its lead, or one share, for a mate with a pay link or group link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Customer data from the merchant, used on the payer's pages (rules prefill.*).
+"""Reads the merchant's customer data for the payer's pages (rules prefill.*).
 
 The page shows the number masked and offers to text a code to it. The name is used after the sign-in.
 """
@@ -19,7 +19,7 @@ def offered_number(target: PaymentTarget) -> str:
 def may_skip_code(target: PaymentTarget, phone: str) -> bool:
     """Return whether a browser that remembers this number can sign in here without a code.
 
-    It can, unless the merchant sent a different number. Rule known.prefilled.
+    A code is needed only if the merchant sent a different number. Rule known.prefilled.
     """
     return offered_number(target) in ("", phone)
 

@@ -1,4 +1,4 @@
-"""Preview for the merchant: a payer's first page with a different name or colour. Rule brand.preview."""
+"""Shows the merchant a preview: a payer's first page with a different name or colour. Rule brand.preview."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Remembered browsers. If the person agrees, a browser needs no new code for 30 days (rules known.*)."""
+"""Remembers browsers. If the person agrees, a browser needs no new code for 30 days (rules known.*)."""
 
 import secrets
 from datetime import timedelta

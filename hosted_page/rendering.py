@@ -1,4 +1,4 @@
-"""Render the payer's pages, with their Content Security Policy (rule secret.csp)."""
+"""Renders the payer's pages, with their Content Security Policy (rule secret.csp)."""
 
 from collections.abc import Sequence
 from typing import Any

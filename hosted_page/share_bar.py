@@ -1,4 +1,4 @@
-"""The bar of a split bill, with one part per person. The width of the part shows the amount that the person bears."""
+"""Calculates the bar of a split bill, with one part per person. The width of a part shows the person's amount."""
 
 from collections.abc import Sequence
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""The units of a share that is split by item, as a text and as lines with prices. Rule split.by_item."""
+"""Describes the units of a share that is split by item, as a text and as lines with prices. Rule split.by_item."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

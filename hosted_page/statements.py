@@ -16,10 +16,10 @@ def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
     return template
 
 
-# One statement reads all limits on declined cards, because they are checked twice for each card. With the
-# ORM, each check needed three statements, and both checks cost as much as the rest of the page.
-# A card was not refused if its payment is held or has gone further, or if its decline has a reason that does
-# not count as a refusal by the bank.
+# One statement reads all limits on declined cards, because they are checked twice for each card. With the ORM, each
+# check needed three statements, and both checks cost as much as the rest of the page. A card was not refused if its
+# payment is held or has gone further. It was not refused either if the reason for its decline does not count as a
+# refusal by the bank.
 _IS_NOT_REFUSED = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""

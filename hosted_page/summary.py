@@ -1,4 +1,4 @@
-"""The order summary that every page shows, and the format of cards, days and times on pages."""
+"""Builds the order summary that every page shows, and formats cards, days and times for pages."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

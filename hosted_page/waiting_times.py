@@ -1,4 +1,4 @@
-"""Texts for waiting times."""
+"""Writes waiting times as texts."""
 
 from datetime import datetime
 

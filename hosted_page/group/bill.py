@@ -1,4 +1,4 @@
-"""The bill of a split order as the lead sees it: the amount that each person bears, and the totals.
+"""Builds the bill of a split order as the lead sees it: the amount that each person bears, and the totals.
 
 Rule share.borne.
 """
@@ -68,7 +68,7 @@ class Bill:
     def is_live(self) -> bool:
         """Whether the bill can still change.
 
-        It can if a share is open, or paid and not reimbursed yet, if a dispute is open, or if the shop is
+        It can change while a share is open, a paid share is not reimbursed yet, a dispute is open, or the shop is
         stopped. Rule bill.live.
         """
         is_open = any(share.status in (*SHARE_OUTSTANDING, ShareStatus.PAID) for share in self.shares)

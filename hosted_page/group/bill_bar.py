@@ -1,4 +1,4 @@
-"""The bar on the lead's bill, with one part per person. The width of a part shows the person's amount."""
+"""Builds the bar on the lead's bill, with one part per person. The width of a part shows the person's amount."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The lines of the lead's bill: each person's name and amount, and a text about the state of the share."""
+"""Builds the lines of the lead's bill: each person's name and amount, and a text about the state of the share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -354,8 +354,8 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, reimbursement: Oper
 def _money_hint(reimbursed_at: str) -> str:
     """Return where the money of a paid share is, after the lead's bank has returned the order's money.
 
-    `reimbursed_at` is when the share was reimbursed, or "" if it was not. The shop keeps money that was not reimbursed.
-    It covers a part of the shop's loss.
+    `reimbursed_at` is when the share was reimbursed, or "" if it was not. The shop keeps money that was not reimbursed,
+    because it covers a part of the shop's loss.
     """
     if not reimbursed_at:
         return _("kept by the shop")

@@ -1,4 +1,4 @@
-"""Collapsed lines of a bill for many people. Similar shares become one line, which expands when tapped.
+"""Collapses similar lines of a bill for many people into one line, which expands when tapped.
 
 The code calls the collapsed line a fold. When a fold expands, the hidden lines appear in their places on the
 bill.

@@ -1,6 +1,6 @@
-"""The lead's page while mates pledge.
+"""Shows the lead's page while mates pledge.
 
-It shows which mates have pledged, and how much the lead covers by paying now. Rules pledge.page, pledge.choice.
+The page shows which mates have pledged, and how much the lead covers by paying now. Rules pledge.page, pledge.choice.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Texts for the lead about money that banks returned after lost disputes, to the lead or to mates."""
+"""Writes texts for the lead about money that banks returned after lost disputes, to the lead or to mates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ def _reimbursements_kept(
 def _settlement_sentence(checkout: Checkout, reimbursed: Mapping[PaymentRequest, int]) -> str:
     """Return the sentence that says how much of the mates' money the lead's card got in addition.
 
-    It asks the lead to settle that amount with these mates.
+    The sentence asks the lead to settle that amount with these mates.
     """
     name = next(iter(reimbursed)).shown_name if len(reimbursed) == 1 else ""
     words = _("Your card also got <strong>{amount}</strong> from your mates. Sort that out with them.")

@@ -1,4 +1,4 @@
-"""The group link as the lead shares it: the text that is sent, and the address (rule group.link)."""
+"""Builds the group link as the lead shares it: the text that is sent, and the address (rule group.link)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The bill as the group may see it. It shows which shares are paid, claimed or free (rule group.privacy)."""
+"""Builds the bill as the group may see it: which shares are paid, claimed or free (rule group.privacy)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The notice at the top of the group page. It says what has just happened to a share."""
+"""Writes the notice at the top of the group page, which says what has just happened to a share."""
 
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -22,9 +22,8 @@ def page_notice(
 ) -> dict[str, str] | None:
     """Return the notice at the top of the page, or None if there is no notice.
 
-    It says why no share was taken, or that this person has just released or declined a share. If this
-    person's pledge has ended, for example because the lead changed the split, it says that the hold is
-    released.
+    The notice says why no share was taken, or that this person has just released or declined a share. After the end of
+    this person's pledge, it says that the hold is released.
     """
     share = bill.at(refusal.position) if refusal.kind == "taken" else None
     if refusal.kind in ("limit", "items"):
@@ -52,7 +51,7 @@ def _own_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str
 def _declined_notice(request: HttpRequest, group: Group) -> dict[str, str] | None:
     """Return the notice for a person who declined a share in this browser and can still reopen it.
 
-    It links to the page of the share, where the person can reopen it.
+    The notice links to the page of the share, where the person can reopen the share.
     """
     claim, now = payer.claim_of(request), current_checkouts.read_at(group.checkout)
     declined = group.checkout.payment_requests.filter(status=ShareStatus.DECLINED, claim_digest=claim)

@@ -1,4 +1,4 @@
-"""The state of a split order's money, for a person who has only the group link (rule group.opens)."""
+"""Finds where a split order's money is, for a person who has only the group link (rule group.opens)."""
 
 from checkout import pledges, refunds, settling
 from checkout.models import Checkout

@@ -1,4 +1,4 @@
-"""The last day of an order's links. On this day, the lead can text reminders to mates (rule share.last_day)."""
+"""Offers the lead to text reminders to mates on the last day of an order's links (rule share.last_day)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

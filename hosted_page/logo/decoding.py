@@ -1,4 +1,4 @@
-"""Decode an uploaded logo. Only the picture itself is taken from the PNG or JPEG (rule brand.logo_read)."""
+"""Decodes an uploaded logo. Only the picture itself is taken from the PNG or JPEG (rule brand.logo_read)."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Draw a logo in two forms: a small mark next to the merchant's name, and a large card for chat previews.
+"""Draws a logo in two forms: a small mark next to the merchant's name, and a large card for chat previews.
 
 Each form has its own background, so that a white logo can be seen on a white page, and a black one in dark
 mode. Rule brand.logo_seen.

@@ -1,4 +1,4 @@
-"""Save and delete a merchant's logo, and build its URLs. Rules brand.logo, brand.logo_address."""
+"""Saves and deletes a merchant's logo, and builds its URLs. Rules brand.logo, brand.logo_address."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The marketing box on a page: what it shows, and how the payer's choice is saved."""
+"""Shows the marketing box on a page, and saves the payer's choice."""
 
 from collections.abc import Mapping
 from typing import Any

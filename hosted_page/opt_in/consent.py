@@ -1,4 +1,4 @@
-"""Opt-in to a merchant's marketing: the versions of the box's text, and the opt-ins (rules opt_in.*).
+"""Saves opt-ins to a merchant's marketing, and the versions of the box's text (rules opt_in.*).
 
 For each opt-in, the service emits an event.
 """

@@ -1,4 +1,4 @@
-"""The data of the event `marketing.opted_in` (rules opt_in.*)."""
+"""Builds the data of the event `marketing.opted_in` (rules opt_in.*)."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,7 @@
-"""The signed link to the marketing box, for a merchant's mails or app. It names the order and the placement."""
+"""Makes and opens the signed link to the marketing box. The link names the order and the placement.
+
+Merchants use the link in their mails or app.
+"""
 
 from datetime import timedelta
 from uuid import UUID

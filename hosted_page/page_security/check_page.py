@@ -1,6 +1,6 @@
-"""Payment pages without an order, for the daily check. They have the same scripts and headers as an order's pages.
+"""Shows payment pages without an order, for the daily check. Scripts and headers are those of an order's pages.
 
-They are shown only at an address that this service has signed less than a minute ago.
+The pages are shown only at an address that this service has signed less than a minute ago.
 """
 
 from dataclasses import asdict

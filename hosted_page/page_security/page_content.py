@@ -1,4 +1,4 @@
-"""Find the elements of an HTML page that can run code: scripts, frames, inline code."""
+"""Finds the elements of an HTML page that can run code: scripts, frames, inline code."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser

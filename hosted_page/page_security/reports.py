@@ -1,4 +1,4 @@
-"""Count browser reports about code that a page's content security policy blocked (rule card_page.reports).
+"""Counts browser reports about code that a page's content security policy blocked (rule card_page.reports).
 
 Anyone can send reports, and some are false. The number of rows is therefore limited, and the only text that a row
 contains from a sender is the name of a host.
@@ -175,8 +175,8 @@ def _looks_random(label: str) -> bool:
 def record(violations: Iterable[Violation], now: datetime) -> None:
     """Add each violation to the count in its row.
 
-    If the table is full, a new host replaces the host with the fewest reports, so that a sender of invented
-    hosts cannot keep out a real host.
+    If the table is full, a new host replaces the host with the fewest reports. A sender of invented hosts therefore
+    cannot keep out a real host.
     """
     counts = Counter(violations)
     for violation in sorted(counts):

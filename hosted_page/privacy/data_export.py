@@ -1,4 +1,4 @@
-"""Export of a person's data: everything, or only the data that one merchant may see (rule privacy.export)."""
+"""Exports a person's data: everything, or only the data that one merchant may see (rule privacy.export)."""
 
 from typing import Any
 from uuid import UUID

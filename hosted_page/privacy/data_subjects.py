@@ -1,4 +1,4 @@
-"""A person, identified by a phone number or by the e-mail address of an opt-in, and all rows about this person."""
+"""Finds a person by a phone number or by the e-mail address of an opt-in, and all rows about this person."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

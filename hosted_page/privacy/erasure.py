@@ -1,4 +1,4 @@
-"""Erasure of a person: the service deletes their names, numbers and e-mail addresses.
+"""Erases a person: deletes their names, numbers and e-mail addresses.
 
 Rows that accounting needs are kept, but they no longer identify anyone. Rules privacy.erase, privacy.open,
 privacy.again.

@@ -1,4 +1,4 @@
-"""Retention of personal data: people are erased 25 months after their last order, card details later.
+"""Limits the retention of personal data: people are erased 25 months after their last order, card details later.
 
 Card details are erased when their payments can no longer be disputed. Each night, people are erased one after
 another until a time limit is reached. If a person cannot be erased yet, the service continues with the

@@ -1,4 +1,4 @@
-"""The passage of time for one checkout. All its times move earlier, and the pumps process its rows that become due.
+"""Lets time pass for one checkout: all its times move earlier, and the pumps process its rows that become due.
 
 Rule sandbox.advance.
 """

@@ -1,4 +1,4 @@
-"""The sandbox bank's decisions about disputes. A test must request them, because no real bank decides.
+"""Lets the sandbox bank decide disputes. A test must request each decision, because no real bank decides.
 
 Rule sandbox.disputes.
 """

@@ -1,4 +1,4 @@
-"""A customer's actions on the hosted page and on the bank's page, without a browser: sign in, split, pay, confirm."""
+"""Does what a customer does on the hosted page and the bank's page, without a browser: sign in, split, pay, confirm."""
 
 import time
 from contextlib import suppress

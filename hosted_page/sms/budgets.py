@@ -1,4 +1,4 @@
-"""Daily budgets for SMS messages, per merchant and in total (rules sms.budgets, sms.paid).
+"""Counts SMS messages against daily budgets, per merchant and in total (rules sms.budgets, sms.paid).
 
 A message no longer counts when its order or share is paid.
 """

@@ -1,4 +1,4 @@
-"""The country of a phone number. It decides whether texts are sent to the number, and which sender they show."""
+"""Finds the country of a phone number, which decides whether texts are sent to it, and which sender they show."""
 
 import phonenumbers
 from django.conf import settings
@@ -15,7 +15,7 @@ def country_of(phone: str) -> str:
 
 
 def sender_id(phone: str) -> str:
-    """Return the sender that a text to this E.164 number shows. It depends on the number's country.
+    """Return the sender that a text to this E.164 number shows, which depends on the number's country.
 
     Return "" if no sender is configured for the country. Rule sms.sender_id.
     """

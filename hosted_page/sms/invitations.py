@@ -1,4 +1,4 @@
-"""SMS messages to mates with the links of their shares (rule sms.invitation).
+"""Queues SMS messages to mates with the links of their shares (rule sms.invitation).
 
 The first message is an invitation. After it, the lead can send one reminder a day.
 """

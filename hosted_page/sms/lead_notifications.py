@@ -1,4 +1,4 @@
-"""Text messages that notify leads about their mates' shares (rules lead.told, lead.language).
+"""Queues text messages that notify leads about their mates' shares (rules lead.told, lead.language).
 
 Each notification is a row (LeadNotification), written in the transaction of the change that it reports.
 """

@@ -1,4 +1,4 @@
-"""Limits on SMS messages: per number, address, number range, order and day.
+"""Checks the limits on SMS messages: per number, address, number range, order and day.
 
 Call the checks in the transaction that writes the message, after the outbox has locked the counted digests.
 Rules sms.address, sign_in.limits.

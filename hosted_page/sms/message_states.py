@@ -1,4 +1,4 @@
-"""The state of an SMS message for operators. It says only what the carrier has confirmed."""
+"""Shows operators the state of an SMS message, as far as the carrier has confirmed it."""
 
 from django.conf import settings
 from django.db import models

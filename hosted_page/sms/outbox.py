@@ -1,4 +1,4 @@
-"""Outbox of SMS messages. The limits decide whether a row is written, and a pump sends the rows (rule sms.sealed)."""
+"""Queues SMS messages. The limits decide whether a row is written, and a pump sends the rows (rule sms.sealed)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

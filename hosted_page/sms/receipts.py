@@ -1,4 +1,4 @@
-"""Delivery reports from Twilio, which sends them as status callbacks. Amazon SNS sends no reports. Rule sms.receipt."""
+"""Receives Twilio's delivery reports, called status callbacks. Amazon SNS sends no reports. Rule sms.receipt."""
 
 from uuid import UUID
 

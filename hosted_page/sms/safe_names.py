@@ -1,4 +1,4 @@
-"""Names for SMS messages and mails to strangers. They are shortened, so that a name cannot contain a message.
+"""Shortens names for SMS messages and mails to strangers, so that a name cannot contain a message.
 
 Rule sms.invitation.
 """

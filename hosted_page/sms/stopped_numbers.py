@@ -1,4 +1,4 @@
-"""Phone numbers that get only codes, because their owners stopped all other texts (rule sms.stop).
+"""Lets the owner of a phone number stop all texts except codes (rule sms.stop).
 
 Each invitation and reminder contains a link for stopping texts. The link must be short, so it contains only half of the
 number's digest, and a signature. The link works while the key for the digest and the signature is configured. The

@@ -1,4 +1,4 @@
-"""The status page of an order. Its texts say where the money is (rules pay.honest_page, page.viewer)."""
+"""Builds the status page of an order, which says where the money is (rules pay.honest_page, page.viewer)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Receipts. A receipt shows the shop, the order or share, the time, the card, and the amount. Rule page.receipt."""
+"""Builds receipts, with the shop, the order or share, the time, the card, and the amount. Rule page.receipt."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The text message with the link to the receipt. A payer can request it only once (rule receipt.sms)."""
+"""Texts the link to the receipt to a payer, at most once (rule receipt.sms)."""
 
 from dataclasses import dataclass
 from datetime import timedelta

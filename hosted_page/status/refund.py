@@ -1,4 +1,4 @@
-"""A refund from the view of one card's owner: the amounts that were taken from the card and returned to it.
+"""Shows a refund to the owner of one card: the amounts that were taken from the card and returned to it.
 
 Rule page.refund.
 """

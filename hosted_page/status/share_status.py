@@ -1,4 +1,4 @@
-"""The status page of a share, with texts for its viewer (rules pay.honest_page, page.viewer)."""
+"""Builds the status page of a share, with texts for its viewer (rules pay.honest_page, page.viewer)."""
 
 from datetime import datetime
 from uuid import UUID

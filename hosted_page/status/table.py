@@ -1,8 +1,8 @@
 """The table of pages. It has one cell of texts for each situation of an order's money and each viewer.
 
-A page determines its situation and its viewer, and shows the cell for both. If a situation never occurs for a
-viewer, or does not concern the viewer's own money, the viewer has no cell for it. docs/pages.md is generated
-from this table. Rules pay.honest_page, page.viewer. Decision 0059.
+A page determines its situation and its viewer, and shows the cell for both. A viewer has no cell for a situation that
+never occurs for this viewer, or does not concern the viewer's own money. This table is the source of docs/pages.md.
+Rules pay.honest_page, page.viewer. Decision 0059.
 """
 
 from hosted_page.status.cells import Cell, Situation, Viewer

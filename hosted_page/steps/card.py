@@ -1,4 +1,4 @@
-"""The card step.
+"""Shows the card step, and pays with the card token.
 
 The provider's card page makes a card token, and the service pays with it (rules pay.no_card_data, pay.token_once).
 """
@@ -86,7 +86,7 @@ def _open_card_page(request: HttpRequest, target: PaymentTarget, person: Custome
 def _bound_return_url(target: PaymentTarget, person: Customer) -> str:
     """Return the address to which the card page sends the payer back.
 
-    It is valid only for this target, this person, this amount and these units.
+    The address is valid only for this target, this person, this amount and these units.
     """
     bound = signing.dumps(_bound_values(target, person.pk), salt="card")
     url = target.absolute("paid")

@@ -1,4 +1,4 @@
-"""The context around the provider's card fields: the order, the held amounts, and the decline of the last card."""
+"""Builds the page around the provider's card fields: the order, the held amounts, and the last card's decline."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Sign-in codes. A code is valid for one number, one checkout or share, and one browser (rules sign_in.*)."""
+"""Sends and checks sign-in codes, each for one number, one checkout or share, and one browser (rules sign_in.*)."""
 
 import secrets
 from datetime import datetime, timedelta

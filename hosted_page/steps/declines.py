@@ -1,4 +1,4 @@
-"""Limits on declined cards per order, number and address. They prevent tests of stolen cards (rule pay.declines).
+"""Limits declined cards per order, number and address, to prevent tests of stolen cards (rule pay.declines).
 
 Each entered card is a row, called an attempt. It is written in the transaction that begins the card's
 operation, so that parallel attempts all count. An attempt counts until the service knows that the card was

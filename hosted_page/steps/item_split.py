@@ -1,4 +1,4 @@
-"""The part of the split form that splits the cost by item. It has the units of each person. Rule split.by_item.
+"""The part of the split form that splits the cost by item, with the units of each person. Rule split.by_item.
 
 For each line, the browser sends one field with all numbers ("1 0 2"), or one field per person: the lead
 first, then the mates.

@@ -1,4 +1,4 @@
-"""Read a mobile number as a payer types it, and show an example number on the page (rule sign_in.number)."""
+"""Reads a mobile number as a payer types it, and shows an example number on the page (rule sign_in.number)."""
 
 import phonenumbers
 

@@ -1,4 +1,4 @@
-"""The notice that a sign-in is about to end, and the button that extends it (rule sign_in.said)."""
+"""Shows that a sign-in is about to end, with a button that extends it (rule sign_in.said)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from hosted_page.payment_target import AUTOMATIC, PaymentTarget, for_form, wants
 def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
     """Return the notice for a page that extends the sign-in.
 
-    It says when the sign-in ends, and how to extend it again.
+    The notice says when the sign-in ends, and how to extend it again.
     """
     return _notice_context(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 

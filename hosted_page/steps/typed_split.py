@@ -1,6 +1,6 @@
-"""Values of the split form that the lead sent after the sign-in had ended (rule sign_in.typed).
+"""Keeps the values of a split form that the lead sent after the sign-in had ended (rule sign_in.typed).
 
-The browser keeps them, encrypted, until the lead has signed in again.
+The browser stores the values, encrypted, until the lead has signed in again.
 """
 
 import json
@@ -91,8 +91,8 @@ def delete_values(request: HttpRequest, response: HttpResponse) -> None:
 def split_summary(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the bar and the sums of the lead's typed or saved split, for the sign-in page.
 
-    They show a lead whose sign-in has ended that the split is kept. Return None for a share, for an order
-    without a split, and if the typed values were too long to be stored.
+    With them, a lead whose sign-in has ended sees that the split is kept. Return None for a share, for an order without
+    a split, and if the typed values were too long to be stored.
     """
     if target.share is not None or was_too_long(request, target.checkout):
         return None

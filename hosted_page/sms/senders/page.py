@@ -1,4 +1,4 @@
-"""The sender in `local` and `sandbox`."""
+"""The sender in `local` and `sandbox`, which sends no messages."""
 
 
 class PageSender:

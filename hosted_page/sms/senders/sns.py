@@ -1,4 +1,4 @@
-"""Send SMS messages with Amazon SNS through boto3, which finds the region and the credentials in the usual places.
+"""Sends SMS messages with Amazon SNS through boto3, which finds region and credentials in the usual places.
 
 SNS accepts no idempotency key for a phone number, and reports deliveries only in its own log. The service
 therefore makes each request once, without boto3's retries. It repeats a request only if SNS certainly did not

@@ -1,4 +1,4 @@
-"""Send SMS messages with Twilio's library.
+"""Sends SMS messages with Twilio's library.
 
 Twilio's API has no idempotency key, so a repeated request sends a second message. The service therefore makes
 each request once, and repeats it only if Twilio certainly did not accept it. Rule sms.doubt.
