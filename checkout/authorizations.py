@@ -115,7 +115,7 @@ def hold(begin: Callable[[Slot], Operation]) -> PaymentResult:
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
     """Return whether the checkout can be paid. If its deadline has passed, it expires first.
 
-    If another card has an open authorization, the authorization is given up if `make_way` allows it. Raises
+    An open authorization of another card is given up if `given_up_cards.give_up_for_another_card` allows it. Raises
     NotTheLead, OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     expiry.expire_if_due(checkout, now)

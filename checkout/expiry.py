@@ -66,8 +66,8 @@ def _late_checkouts_of(merchant: Merchant) -> QuerySet[Checkout]:
 def exclude_blocked(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     """Exclude the checkouts that cannot end yet because a card operation is open.
 
-    If a bank has not answered an authorization for a minute, the authorization can be given up. The checkout is
-    therefore not excluded.
+    A checkout whose bank has not answered an authorization for a minute is not excluded, because the authorization can
+    be given up.
     """
     silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - operation_queue.MAX_PAYER_WAIT)
     return rows.exclude(Exists(open_operations.query_open_operation(OuterRef("pk")).exclude(silent)))

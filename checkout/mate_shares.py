@@ -253,9 +253,8 @@ def _payability(
 ) -> str:
     """Return `open` if the share can be paid now, otherwise the reason why it cannot.
 
-    If another card is already paying the share, that card can be given up for this one. Raises OwnShare,
-    OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card,
-    group.pays.
+    If another card is already paying the share, that card can be given up for the new card. Raises OwnShare,
+    OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card, group.pays.
     """
     checkout, now = share.checkout, clock.now()
     expire_if_late(share, now)
@@ -329,7 +328,7 @@ def _end_share(
         if share.status in statuses:
             if share.status == ShareStatus.PLEDGED:
                 pledges.end_pledge(share, now)
-            # If the share was taken through the group link, only the browser that declined it can reverse this.
+            # If the share was taken through the group link, only the browser that declines it can reopen it later.
             is_theirs = to == ShareStatus.DECLINED and claim == share.claim_digest
             share.move(to, ended_at=now, **({"claim_digest": claim} if is_theirs else {}))
             if to == ShareStatus.DECLINED:

@@ -193,7 +193,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
 
 
 def _is_proven_absent(outcome: Outcome, capture: Operation | None) -> bool:
-    """Return whether the provider vouches that the capture never arrived, and it can no longer arrive."""
+    """Return whether the capture can no longer arrive, and the provider vouches that it never arrived."""
     is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
     return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
 

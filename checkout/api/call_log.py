@@ -58,10 +58,10 @@ def write_call(call: ApiCall, statement: str = statements.INSERT_API_CALL, **key
 def log_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
     """Write the log row for a call that was refused before it was carried out.
 
-    The reason is a missing scope, an exceeded limit, or a wrong address or query. At most ten rows a minute are written
-    for each API key and error code, and at most twenty for each merchant and error code. These limits stop refused
-    calls from flooding the log. If the row cannot be written, the response is still sent. The id of the checkout is
-    written only for a POST, because the timeline of a checkout does not show reads.
+    The reason for the refusal is a missing scope, an exceeded limit, or a wrong address or query. At most ten rows a
+    minute are written for each API key and error code, and at most twenty for each merchant and error code. These
+    limits stop refused calls from flooding the log. If the row cannot be written, the response is still sent. The id of
+    the checkout is written only for a POST, because the timeline of a checkout does not show reads.
     """
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
         return

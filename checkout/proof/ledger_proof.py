@@ -170,7 +170,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
 
 
 def _find_with(query: str, **parameters: Any) -> list[Breach]:
-    # The events about older checkouts might have been deleted.
+    # The events about checkouts from before this time might have been deleted, so these events are not checked.
     parameters["reported_since"] = retention.events_kept_since()
     return [
         breach

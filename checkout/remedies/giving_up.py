@@ -28,7 +28,7 @@ CALLS_END_AFTER = operation_queue.MAX_PAYER_WAIT + timedelta(minutes=1)
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """End an authorization or a capture with an unknown outcome as failed.
+    """End an authorization or a capture whose outcome is unknown. It then counts as failed.
 
     This is allowed if the provider vouches that the operation never arrived. Otherwise, only an authorization can be
     given up, and only if the service sends a void of it and the void succeeds. Returns the checkout's uuid. Raises

@@ -52,9 +52,9 @@ class Repair:
 def repair(since: datetime, write_line: Callable[[str], None] = lambda _: None) -> Repair:
     """Record the money that the provider has moved after `since` and that our database lacks. Open the service.
 
-    The repair has several rounds, because a round can need rows that the previous round has written. After each
-    round, `write_line` is called with a line about the progress. A payment for an unknown order is only reported.
-    Raises ProviderUnreachable. In this case, the service stays closed.
+    The repair has several rounds, because a round can need rows that the previous round has written. After each round,
+    `write_line` is called with a line about the progress. A payment for an unknown order is only reported. Raises
+    ProviderUnreachable, and then leaves the service closed.
     """
     result = Repair()
     with restore_guard.repair_mode():

@@ -93,7 +93,7 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def close_owed_for_shares(accounts: Accounts, now: datetime) -> None:
-    """Close the debts to the lead of a refunded order for shares whose mates were refunded."""
+    """Close the debts to a refunded order's lead for the shares whose mates were refunded."""
     for share in accounts.shares:
         owed = amounts_owed.uncovered_amount(accounts, share, [])
         card = accounts.cards[share.payment_id] if share.payment_id else None

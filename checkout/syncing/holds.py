@@ -28,7 +28,7 @@ def sync_hold(reading: Reading, books: Books) -> bool:
     payment = Payment.objects.get(pk=reading.payment.pk)
     ended = payment.operations.filter(ended_at__gte=reading.asked_at)
     if payment.operations.filter(ended_at=None).exists() or ended.exists():
-        # An operation is open, or it has ended since the books were requested.
+        # An operation is open, or has ended since the books were requested. The books might therefore be out of date.
         return False
     if reading.is_restored and payment.status == Status.AUTHORIZING:
         return _release_lost_hold(reading, payment, books)
