@@ -77,7 +77,7 @@ class PaymentAdmin(MoneyAdmin):
 
 
 class OperationAdmin(MoneyAdmin):
-    """Admin pages for operations. checkout/admin.py adds the actions for stuck operations, and registers this class."""
+    """Admin pages for operations. A subclass in checkout/remedies/admin.py adds the actions for stuck operations."""
 
     list_display = (
         "id",
@@ -188,7 +188,7 @@ class MovementAdmin(MoneyAdmin):
 
 
 class BookingAdmin(MoneyAdmin):
-    """Admin pages for bookings. These did not move money at the provider.
+    """Admin pages for bookings, which do not move money at the provider.
 
     A booking records that an amount was settled outside, or that it is no longer owed to a lead.
     """

@@ -110,7 +110,7 @@ def open_operation(subject: UUID) -> Operation | None:
 
 
 def open_operation_of_row(row: Any) -> Operation | None:
-    """Return the open card operation of a checkout or share, given its row, or None.
+    """Return the open card operation of the checkout or share in `row`, or None.
 
     If the row comes from a query with `with_open_kind` and had no open operation, there is no further query.
     """

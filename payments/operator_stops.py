@@ -18,7 +18,7 @@ CACHE_SECONDS = 3.0  # with this value, a stop takes effect everywhere within fi
 
 
 class MerchantSuspended(Exception):
-    """An operator has suspended the merchant, so that it cannot create checkouts, be paid or capture."""
+    """An operator has suspended the merchant. It cannot create checkouts, take payments or capture them."""
 
 
 class AllStopped(Exception):

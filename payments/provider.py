@@ -382,7 +382,7 @@ class Provider(Protocol):
         """
 
     def missing(self) -> Iterable[str]:
-        """Return, for each missing part of the provider's setup, a sentence that includes the remedy.
+        """Return a sentence for each missing part of the provider's setup, with the remedy.
 
         The adapter sends only requests that do not change data. Raises ProviderUnreachable.
         """

@@ -110,8 +110,8 @@ moved AS (
 SELECT FROM recorded
 """  # noqa: S608 - only our own constants
 # This is plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces the
-# condition `ended_at IS NULL`. With that condition, and with statistics from a quiet hour, PostgreSQL would read all
-# operations that have not ended, instead of searching by id.
+# condition `ended_at IS NULL`. With that condition, and with table statistics from a quiet hour, PostgreSQL would read
+# all operations that have not ended, instead of searching by id.
 RECORD_OUTCOME = f"""
 WITH recorded AS (
     UPDATE payments_operation

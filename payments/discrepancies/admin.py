@@ -38,7 +38,8 @@ OPEN_STATE_FILTER = lists.state_filter({"open": Q(closed_at=None), "closed": Q(c
 class DiscrepancyAdmin(ReadOnlyAdmin):
     """Admin pages for discrepancies. A person investigates a discrepancy, notes the result and closes it.
 
-    If it occurs again, it is reported again. checkout/admin.py adds the remedies and registers this class.
+    If the discrepancy occurs again, it is reported again. A subclass in checkout/remedies/admin.py adds the search by
+    order.
     """
 
     actions: tuple[str, ...] = ("close", "add_note")

@@ -34,7 +34,7 @@ def open_session(*, subject: UUID, return_url: str, page: dict[str, Any]) -> UUI
 
 
 def tokenise(*, subject: UUID, number: str) -> str:
-    """Return a single-use token for a test card, which is valid only for `subject`. Raises UnknownCard."""
+    """Return a test card's single-use token, which is valid only for `subject`. Raises UnknownCard."""
     card = CARDS.get(number)
     if card is None:
         raise UnknownCard

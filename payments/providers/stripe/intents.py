@@ -97,8 +97,8 @@ def _was_held(intent: stripe.PaymentIntent) -> bool:
 def _last_charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
     """Return the last charge, or None. If the request did not ask for the whole charge, return its id.
 
-    Events have the API version of the account or of the endpoint. In versions before 2022-11-15, an intent lists all
-    its charges.
+    An event has the API version of the account or of the endpoint, which can be old. In versions before 2022-11-15, an
+    intent lists all its charges.
     """
     if "latest_charge" in intent:
         return intent.latest_charge

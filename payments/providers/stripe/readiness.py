@@ -14,7 +14,7 @@ WALLETS = ("apple_pay", "google_pay", "link")
 
 
 def missing_parts() -> Iterator[str]:
-    """Yield, for each missing part of the setup, a sentence that includes the remedy. Raises ProviderUnreachable."""
+    """Yield a sentence for each missing part of the setup, with the remedy. Raises ProviderUnreachable."""
     try:
         yield from _webhook_problems()
         for account in books.current_accounts() or [""]:
@@ -32,7 +32,7 @@ def missing_parts() -> Iterator[str]:
 
 
 def _webhook_problems() -> Iterator[str]:
-    """Yield a problem if Stripe does not send all the events that we need to our address."""
+    """Yield a problem if our address does not get all the events that we need from Stripe."""
     address = settings.BASE_URL + reverse("provider_notifications")
     endpoints = _client_of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
     ours = [row for row in endpoints if row.url == address and row.status == "enabled"]
