@@ -258,7 +258,7 @@ def given_reason(attempt: Attempt) -> str:
 
 
 def close_lost_attempts() -> int:
-    """Close the attempts whose lease has expired as failed attempts; return how many there were."""
+    """Close each attempt with an expired lease as failed; return how many there were."""
     with _cursor() as cursor:
         cursor.execute(statements.FIND_LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()

@@ -45,7 +45,7 @@ def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:
 
 
 def statuses_of(event_uuids: Collection[UUID]) -> dict[UUID, str]:
-    """Return the status of the delivery for each event that has a delivery, by the id of the event."""
+    """Map the id of each event that has a delivery to the status of this delivery."""
     if not event_uuids:
         return {}
     parameters = [list(event_uuids), *partitions.id_range_of(*event_uuids)]

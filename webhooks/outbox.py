@@ -106,7 +106,7 @@ class _Subscriber(NamedTuple):
     is_approved: bool  # the address is approved for personal data
 
     def wants(self, event_type: EventType) -> bool:
-        """Return whether events of this type are sent. `webhook.test` always is. Rule subscription.filter."""
+        """Return whether events of this type are sent. `webhook.test` events always are. Rule subscription.filter."""
         return event_type == EventType.TEST or not {"*", event_type.value}.isdisjoint(self.event_types)
 
 
@@ -220,7 +220,7 @@ def erase_bodies(events: Mapping[UUID, UUID]) -> None:
 
 
 def last_event_times(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Return the time of the latest event about each of these checkouts that has an event."""
+    """Map each of these checkouts that has an event to the time of its latest event."""
     events = Event.objects.filter(
         checkout_uuid__in=checkouts, pk__range=partitions.ids_made_since(*checkouts)
     )
@@ -228,7 +228,7 @@ def last_event_times(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
 
 
 def advance(checkout_uuid: UUID, by: timedelta) -> None:
-    """Make the times of a checkout's deliveries and attempts earlier by `by`, for the sandbox's helper API.
+    """Move the times of a checkout's deliveries and attempts earlier by `by`, for the sandbox's helper API.
 
     The contents of the events about the checkout do not change.
     """

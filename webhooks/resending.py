@@ -190,7 +190,7 @@ def close_unsendable(merchant: Merchant) -> int:
 def _is_unsendable() -> Q:
     """Return the condition for deliveries that cannot be sent.
 
-    The hold has ended, the personal data is deleted, or the delivery is too old.
+    Either the hold has ended, or the personal data is deleted, or the delivery is too old.
     """
     return Q(pk__lt=_first_id_kept()) | BODY_DELETED | HOLD_IS_OVER
 

@@ -48,8 +48,8 @@ FAILURES: tuple[tuple[type[BaseException], str], ...] = (
 class Answer:
     """The result of one POST.
 
-    `http_status` is None if there was no answer. `error_message` is None for 2xx. `excerpt` is the beginning
-    of the answer's body: at most 1 KiB of text without control characters that a database cannot store.
+    `http_status` is None if there was no answer. `error_message` is None for 2xx. `excerpt` is the beginning of the
+    answer's body: at most 1 KiB of text, in which control characters are replaced.
     """
 
     http_status: int | None
