@@ -68,7 +68,7 @@ class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest", "site_digest")
 
     def get_fields(self, request: HttpRequest, obj: SmsMessage | None = None) -> Any:
-        """Return the fields, without the sending times if no carrier was set up, because no text was then sent."""
+        """Return the fields. If no carrier was set up, no text was sent, so the sending times are left out."""
         fields = super().get_fields(request, obj)
         has_carrier = obj is None or message_states.state_of(obj) != MessageState.NO_CARRIER
         return [field for field in fields if has_carrier or columns.column_name(field) not in SENDING]

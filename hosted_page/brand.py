@@ -92,7 +92,7 @@ def is_faint(brand: str) -> bool:
 def _make_readable(rgb: Triple) -> Triple:
     """Return the linear RGB colour, darkened if neither white nor black text is readable on it.
 
-    The colour is darkened if its luminance is between 0.178 and 0.26.
+    Neither is readable if the luminance is between 0.178 and 0.26.
     """
     luminance = _luminance_of(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0

@@ -157,7 +157,7 @@ class SmsMessage(models.Model):
 
 
 class SmsDay(models.Model):
-    """The number of SMS messages on one day that count against a merchant's budget or the total budget."""
+    """How many SMS messages of one day count against a merchant's budget or the total budget."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     day = models.DateField(help_text="In UTC.")

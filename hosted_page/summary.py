@@ -93,8 +93,8 @@ def summary_of(target: PaymentTarget) -> Summary:
 def total_label(checkout: Checkout) -> str:
     """Return the label of the total on a mate's page.
 
-    It says that the lead has paid only while the order is captured. During a dispute, the shop might not have
-    the money. A caller that knows about a dispute therefore uses "Total" instead.
+    The label says that the lead has paid, but only while the order is captured. During a dispute, the shop might not
+    have the money. A caller that knows about a dispute therefore uses "Total" instead.
     """
     if checkout.status != Status.CAPTURED:
         return _("Total")
@@ -204,12 +204,12 @@ def time_in_words(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
 
 
 def day_with_time(at: datetime | None, checkout: Checkout) -> SafeString:
-    """Return a day with the time to the minute as HTML, "" if `at` is None."""
+    """Return a day with the time to the minute as HTML, or "" if `at` is None."""
     return SafeString() if at is None else _format_time(at, zone_of(checkout), "EEE d MMMM, HH:mm")
 
 
 def time_until(at: datetime | None, now: datetime, checkout: Checkout) -> SafeString:
-    """Return a deadline to the minute as HTML, "" if `at` is None. If the deadline is not today, include the day."""
+    """Return a deadline to the minute as HTML, or "" if `at` is None. If the deadline is not today, include the day."""
     zone = zone_of(checkout)
     is_today = at is not None and at.astimezone(zone).date() == now.astimezone(zone).date()
     return short_time(at, zone) if at is not None and is_today else day_with_time(at, checkout)

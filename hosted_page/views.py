@@ -48,7 +48,7 @@ class FormErrors:
 
     @property
     def status(self) -> int:
-        """HTTP status of a page with these errors, 200 if there are no errors."""
+        """HTTP status of a page with these errors, or 200 if there are no errors."""
         return 200 if self == FormErrors() else 422
 
 
@@ -201,7 +201,7 @@ def _lead_context(
 
 
 def _shop_address(checkout: Checkout, status: order_status.PageStatus) -> str:
-    """Return the URL at which the payer returns to the shop, "" while the payment's outcome is not final.
+    """Return the URL at which the payer returns to the shop, or "" while the payment's outcome is not final.
 
     Rule pay.return.
     """

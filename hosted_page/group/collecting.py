@@ -154,7 +154,7 @@ def _heading(checkout: Checkout, sums: Sums, count: int, mate_count: int, *, is_
 
 
 def _missing_names(shares: Sequence[PaymentRequest], now: datetime) -> list[str]:
-    """Return the name of each mate who has not pledged, "" for a mate without a name.
+    """Return the name of each mate who has not pledged, or "" for a mate without a name.
 
     Free units count as two mates, because it is not known how many mates will take them.
     """

@@ -85,7 +85,7 @@ def _reimbursements_kept(
 
 
 def _settlement_sentence(checkout: Checkout, reimbursed: Mapping[PaymentRequest, int]) -> str:
-    """Return the sentence that says how much of the mates' money the lead's card got in addition.
+    """Return the sentence that says how much of the mates' money is also on the lead's card.
 
     The sentence asks the lead to settle that amount with these mates.
     """

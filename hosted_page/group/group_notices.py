@@ -101,7 +101,7 @@ def _not_asked_notice(group: Group, bill: GroupBill) -> dict[str, str] | None:
 
 
 def _ended_pledge_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str, str] | None:
-    """Return the notice for a mate whose pledge has ended, None for anyone else.
+    """Return the notice for a mate whose pledge has ended, or None for anyone else.
 
     After the capture, there is a notice only for a pledge that could not be captured.
     """
@@ -158,5 +158,5 @@ def _taken_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str
 
 
 def parse_number(text: str) -> int:
-    """Return a position of at most two digits, 0 for any other text."""
+    """Return a position of at most two digits, or 0 for any other text."""
     return int(text) if text.isdecimal() and len(text) < 3 else 0

@@ -207,7 +207,7 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
 
 
 def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID | None) -> HttpResponse:
-    """Redirect the owner of a replaced link to the new link. Show to everyone else that a newer link exists.
+    """Redirect the owner of a replaced link to the new link. Everyone else sees that a newer link exists.
 
     Rule share.replaced.
     """

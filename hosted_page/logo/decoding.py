@@ -10,8 +10,8 @@ MIN_SIDE, MAX_SIDE = 32, 1024  # pixels
 # The maximum number of scans in a JPEG. For every scan, even a tiny one, the decoder processes the whole picture.
 MAX_SCANS = 100
 PNG, JPEG, SCAN = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\xff\xda"
-# Pillow decompresses the text chunks of a PNG while it opens the file, before the service can check them. The
-# decompressed text can therefore be at most as large as a file.
+# Pillow decompresses the text chunks of a PNG while it opens the file, before the service can check them. The limit for
+# the decompressed text is therefore the limit for a whole file.
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY = MAX_BYTES
 log = structlog.get_logger("hosted_page.logo")
 

@@ -60,7 +60,7 @@ class PayIn(fields.Body):
 
 
 class SplitIn(fields.Body):
-    """The phone number and the name of a customer who gets everyone in first, and the shares of mates."""
+    """The phone number and the name of a customer who lets the mates pledge first, and the shares of mates."""
 
     phone = fields.Text(default="+447700900123", maximum=40, help_text="The customer's mobile number.")
     name = fields.Text(
@@ -144,7 +144,7 @@ def _checkout_of_merchant(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
 
 
 class Split(ApiView):
-    """Endpoint that splits an order, as a customer does who gets everyone in first."""
+    """Endpoint that splits an order so that the mates pledge first, as a customer can on the page."""
 
     scopes = {"POST": "checkouts:write"}
 

@@ -70,7 +70,7 @@ def page_of(situation: Situation, viewer: Viewer, values: dict[str, str]) -> Pag
 
 
 def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | None:
-    """Return the current status of a checkout, None while it can be paid.
+    """Return the current status of a checkout, or None while it can be paid.
 
     Only the lead sees card details, because anyone can have the link.
     """
@@ -176,7 +176,7 @@ class _OrderView:
         return self.is_lead and self.checkout.has_mates and shares.exists()
 
     def _receipt(self) -> Receipt | None:
-        """Return the receipt for the lead of a captured order, None for anyone else."""
+        """Return the receipt for the lead of a captured order, or None for anyone else."""
         at = self.checkout.captured_at
         if self.receipt is not None or not self.is_lead or at is None:
             return self.receipt

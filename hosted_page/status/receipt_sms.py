@@ -39,7 +39,7 @@ class Offer:
 
 
 def receipt_offer(request: HttpRequest, target: PaymentTarget, error: str = "") -> Offer | None:
-    """Return the offer for the signed-in payer, None for anyone else."""
+    """Return the offer for the signed-in payer, or None for anyone else."""
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
         return None

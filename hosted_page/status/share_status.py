@@ -42,7 +42,7 @@ SITUATIONS = {
 
 
 def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
-    """Return the current status of a share, None while it can be paid.
+    """Return the current status of a share, or None while it can be paid.
 
     Only the share's mate sees card details.
     """
@@ -64,7 +64,7 @@ class _ShareView:
         self.returned_amount = 0  # amount that lost disputes returned to the mate, in minor units
 
     def build_page(self) -> PageStatus | None:
-        """Return the contents of the page, None while the share can be paid."""
+        """Return the contents of the page, or None while the share can be paid."""
         match self.share.status:
             case ShareStatus.DRAFT:
                 return self._page_for(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
@@ -86,7 +86,7 @@ class _ShareView:
         return page
 
     def _open_page(self) -> PageStatus | None:
-        """Return the page for an open share that cannot be paid now, or None if it can be paid."""
+        """Return the page for an open share that cannot be paid now, or None if the share can be paid."""
         if disputes.blocking_dispute(self.checkout.pk) is not None:
             page = self._page_for(Situation.DISPUTED, Viewer.HOLDER)
             page.paragraphs += self._released_hold()
@@ -146,7 +146,7 @@ class _ShareView:
     def _taking_situation(self) -> Situation:
         """Return the situation of a share whose hold is being captured.
 
-        The waiting time counts from the first capture request, even if the bank is now only asked whether it
+        The waiting time counts from the first capture request, even if the bank is now only asked whether that request
         arrived.
         """
         captures = Operation.objects.filter(

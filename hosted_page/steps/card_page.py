@@ -136,7 +136,7 @@ def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> di
 
 
 def _not_taken_notice(target: PaymentTarget, last: Payment, person: Customer | None) -> dict[str, str] | None:
-    """Return the notice for a mate whose hold could not be captured, None for anyone else."""
+    """Return the notice for a mate whose hold could not be captured, or None for anyone else."""
     share = target.share
     if share is None or person is None or share.mate_id != person.pk:
         return None

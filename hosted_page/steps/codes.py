@@ -155,9 +155,9 @@ def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:
 def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
     """Return the code that this browser can enter for the checkout or share, or None if there is no such code.
 
-    `read_at` is the database's time. `is_lost` is true if the message with the code has ended, but might not
-    have been sent. For a payer who returns, it is always false. Otherwise, a true value would show that this
-    number has not paid.
+    `read_at` is the database's time. `is_lost` is true if the message with the code has ended, but might not have been
+    sent. For a payer who returns, `is_lost` is always false, because a true value would show that this number has not
+    paid.
     """
     return _WAITING.first(subject, crypto.digest(browser))
 

@@ -129,7 +129,7 @@ class SplitForm:
 
     @property
     def people(self) -> int:
-        """Number of people in an equal split, 2 if the typed text is not a number."""
+        """Number of people in an equal split, or 2 if the typed text is not a number."""
         return self._typed_people() or 2
 
     def _typed_people(self) -> int | None:
