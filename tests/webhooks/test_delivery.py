@@ -222,9 +222,10 @@ class TestGivenReason:
 
 
 class TestEndPointless:
-    def test_changes_no_database_that_was_restored_and_is_not_repaired(self) -> None:
+    def test_changes_no_database_that_was_restored_and_is_not_repaired(self, settings: Settings) -> None:
         superseded(emit(subscribe(), EventType.AUTHORIZED, valid_for=120))
-        restore_guard._is_open._value = False
+        settings.DATABASE_RESTORED = "2026-11-23"
+        restore_guard._is_open.invalidate()
         assert delivery.end_obsolete_deliveries() == 0
         assert Delivery.objects.get().status == "pending"
 
