@@ -15,7 +15,7 @@ MIGRATED = (
     "portal_canary",
     "payments_databasemark",
 )
-_EMPTY = """
+EMPTY = f"""
     DO $$
     DECLARE place regclass;
     BEGIN
@@ -23,9 +23,9 @@ _EMPTY = """
         FOR place IN
             SELECT oid FROM pg_class
             WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
-              AND relname NOT IN %s
+              AND relname NOT IN {MIGRATED}
         LOOP
-            EXECUTE format('DELETE FROM %%s', place);
+            EXECUTE format('DELETE FROM %s', place);
         END LOOP;
     END $$"""
 
@@ -33,4 +33,4 @@ _EMPTY = """
 def empty(_: TransactionTestCase) -> None:
     """Delete all rows that tests have committed."""
     with connection.cursor() as cursor:
-        cursor.execute(_EMPTY % str(MIGRATED))
+        cursor.execute(EMPTY)

@@ -12,16 +12,15 @@ import argparse
 import random
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
+
+import pytest
 
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.making import Mutant, identity, mutants
 from tests.mutants.modules import SLICES, chosen_modules
-from tests.mutants.running import KEPT, ROOT, Copy, Coverage
+from tests.mutants.running import KEPT, ROOT, Runner
 
 AT_MOST = 1500  # mutants in a slice
-PARALLEL = 2
 
 
 class Known:
@@ -50,9 +49,10 @@ def main() -> int:
         assert count <= AT_MOST, f"{count} mutants in the slice {name}, more than {AT_MOST}"
     known = {module: Known(module, code) for module, code in planned}
     left = [mutant for mutant in found if identity(mutant.code) not in known[mutant.module].killed]
-    tried = random.Random(1).sample(left, min(asked.at_most, len(left)))
+    chosen = set(random.Random(1).sample(range(len(left)), min(asked.at_most, len(left))))
+    tried = [mutant for number, mutant in enumerate(left) if number in chosen]
     print(f"{len(found)} mutants, {len(found) - len(left)} killed before, {len(tried)} tried now.")
-    survived = _try_all(tried, known)
+    survived = _try_all(tried, known) if tried else []
     return _tell(found, tried, survived)
 
 
@@ -64,30 +64,20 @@ def _asked() -> argparse.Namespace:
 
 
 def _try_all(tried: Sequence[Mutant], known: dict[str, Known]) -> list[Mutant]:
-    """Run the tests on each mutant. Return the mutants that survived."""
-    copies: SimpleQueue[Copy] = SimpleQueue()
-    made = [Copy(f"copy-{number}") for number in range(PARALLEL)]
-    modules = dict.fromkeys(mutant.module for mutant in tried)
-    coverage = {module: Coverage(module, made[0]) for module in modules}
-    for copy in made:
-        copies.put(copy)
+    """Run the tests on each mutant, and return the mutants that survived."""
+    ended: dict[Mutant, bool] = {}
 
-    def is_killed(mutant: Mutant) -> bool:
-        tests = coverage[mutant.module].tests_of(mutant.number)
-        copy = copies.get()
-        try:
-            killed = bool(tests) and copy.kills(mutant, tests)
-        finally:
-            copies.put(copy)
+    def record(mutant: Mutant, killed: bool) -> None:
+        ended[mutant] = killed
         if killed:
             known[mutant.module].add(mutant)
-        print("." if killed else f"\nsurvived {len(tests)} tests: {mutant}", end="", flush=True)
-        return killed
+        print("." if killed else f"\nsurvived: {mutant}", end="", flush=True)
 
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        ended = [(mutant, pool.submit(is_killed, mutant)) for mutant in tried]
+    runner = Runner(tried, record)
+    if pytest.main(runner.arguments(), plugins=[runner]) or len(ended) < len(tried):
+        raise SystemExit("The run ended early.")
     print()
-    return [mutant for mutant, killed in ended if not killed.result()]
+    return [mutant for mutant, killed in ended.items() if not killed]
 
 
 def _tell(found: list[Mutant], tried: list[Mutant], survived: list[Mutant]) -> int:

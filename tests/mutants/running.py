@@ -1,139 +1,165 @@
-"""Runs the tests on mutants, in copies of the repository.
+"""A pytest plugin that runs the tests on mutants.
 
-For each mutant, only the tests that execute the changed statement are run.
+The process of pytest imports the modules and starts the engines once. For each mutant, a child process
+exchanges the code of the changed functions and runs the tests that execute the changed statement. A mutant
+that cannot be installed in this way runs in a new process, with all tests of its module.
 """
 
-import ast
-import hashlib
-import json
+import contextlib
+import itertools
 import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+import psycopg
+import pytest
+from django.db import connections
+
+from tests import emptying
+from tests.mutants.child_process import call_in_child
+from tests.mutants.code_exchange import Changes, exchanges, live_functions
+from tests.mutants.coverage import Coverage, Run, executed_lines
+from tests.mutants.fresh_process import Copy
 from tests.mutants.making import Mutant
 from tests.mutants.modules import MODULES
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".local" / "mutants"
-SECONDS = 300.0
+SECONDS = 300.0  # longest time for the tests of a mutant; a mutant that takes longer is killed
+# A test that uses the database. It runs before the children start, so that they need not set up the database.
+FIRST = "tests/mutants/test_running.py::test_reset_deletes_rows_and_ends_other_sessions"
+_END_OTHER_SESSIONS = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"""
 
 
-class Copy:
-    """A copy of the repository's files. At any time, only one process may run tests in it."""
+class Runner:
+    """The plugin. It tries the mutants in turn and calls `record` with each mutant and whether it was killed.
 
-    def __init__(self, name: str) -> None:
-        self.folder = KEPT / name
-        shutil.rmtree(self.folder, ignore_errors=True)
-        listed = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
-        )
-        for path in filter(None, listed.stdout.split("\0")):
-            self.folder.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / path, self.folder / path)
-
-    def passes(self, *arguments: str, **variables: str) -> bool:
-        """Return whether pytest with these arguments passes within SECONDS."""
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-n",
-            "0",
-            "-m",
-            "not long",
-            "-p",
-            "no:cacheprovider",
-        ]
-        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | variables
-        try:
-            ended = subprocess.run(
-                [*command, *arguments],
-                cwd=self.folder,
-                env=environment,
-                timeout=SECONDS,
-                check=False,
-                capture_output=True,
-            )
-        except subprocess.TimeoutExpired:
-            return False
-        return ended.returncode == 0
-
-    def kills(self, mutant: Mutant, tests: Sequence[str]) -> bool:
-        """Return whether one of the tests fails on the mutant or takes too long."""
-        place = self.folder / mutant.module
-        listed = self.folder / ".tests-of-mutant"
-        listed.write_text("\n".join(tests))
-        try:
-            place.write_text(mutant.code)
-            return not self.passes(f"@{listed}")
-        finally:
-            shutil.copy2(ROOT / mutant.module, place)
-
-
-class Coverage:
-    """For a module: its tests, fastest first, and the lines of the module that each test executes.
-
-    This record is stored, and is used until the module or its tests change.
+    The mutants of a module must follow each other.
     """
 
-    def __init__(self, module: str, copy: Copy) -> None:
-        code = ROOT.joinpath(module).read_text()
-        tests = [ROOT / "tests" / path for path in MODULES[module]]
-        digest = hashlib.sha256(code.encode())
-        for path in sorted(
-            found for test in tests for found in (test.rglob("*.py") if test.is_dir() else [test])
-        ):
-            digest.update(path.read_bytes())
-        kept = KEPT / f"{module.replace('/', '.')}.{digest.hexdigest()[:12]}.lines"
-        if not kept.exists():
-            paths = [str(path.relative_to(ROOT)) for path in tests]
-            if not copy.passes("-p", "tests.mutants.tracing", *paths, TRACED=module, LINES=f"{kept}.new"):
-                raise SystemExit(f"The tests of {module} fail without any change.")
-            Path(f"{kept}.new").rename(kept)
-        runs: dict[str, tuple[float, list[int]]] = json.loads(kept.read_text())
-        self._runs = {test: set(runs[test][1]) for test in sorted(runs, key=lambda test: runs[test][0])}
-        self._tree = ast.parse(code)
+    def __init__(self, tried: Sequence[Mutant], record: Callable[[Mutant, bool], None]) -> None:
+        self.tried, self.record = tried, record
+        self._modules = list(dict.fromkeys(mutant.module for mutant in tried))
+        self._files = {str(ROOT / module) for module in self._modules}
+        self._kills = Counter[str]()
+        self._failed: list[str] = []
+        self._importing = contextlib.ExitStack()
+        self._imported = self._importing.enter_context(executed_lines(self._files))
 
-    def tests_of(self, line: int) -> list[str]:
-        """Return the tests that execute the statement on this line.
+    def arguments(self) -> list[str]:
+        """Return the arguments of pytest that collect the tests of the modules."""
+        paths = dict.fromkeys(f"tests/{path}" for module in self._modules for path in MODULES[module])
+        return ["-n", "0", "-s", "-m", "not long", "-p", "no:cacheprovider", FIRST, *paths]
 
-        If the statement is executed at import, return all tests.
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._items = {item.nodeid: item for item in session.items}
+        self._set_up(session.items[-1])
+        self._live = live_functions(self._files)
+        for module, tried in itertools.groupby(self.tried, lambda mutant: mutant.module):
+            self._coverage = self._measure(module)
+            self._copy: Copy | None = None
+            for mutant in tried:
+                self.record(mutant, self._is_killed(mutant))
+        return True
+
+    def _set_up(self, following: pytest.Item) -> None:
+        """Set up the session. Close its connections, because a child cannot use those of its parent."""
+        first = self._items[FIRST]
+        first.ihook.pytest_runtest_protocol(item=first, nextitem=following)
+        for one in connections.all():
+            one.close()
+            one.close_pool()
+        self._importing.close()
+        if self._failed:
+            pytest.exit(f"{FIRST} fails.", returncode=1)
+
+    def _measure(self, module: str) -> Coverage:
+        """Return the lines of a module that its tests execute. Each test runs in its own child process.
+
+        A query that a process builds only once therefore belongs to all tests that need it.
         """
-        header = _header(self._tree, line)
-        return [test for test, lines in self._runs.items() if not header or lines.intersection(header)]
+        folders = [Path("tests", path) for path in MODULES[module]]
+        tests = [test for test in self._items if any(_file(test).is_relative_to(one) for one in folders)]
+        coverage = Coverage(ROOT / module, sorted({ROOT / _file(test) for test in tests}))
+        if not coverage.load(KEPT):
+            work = {test: partial(self._trace, test, coverage.file) for test in tests}
+            runs = {test: call_in_child(trace, SECONDS) for test, trace in work.items()}
+            coverage.runs = {test: run for test, run in runs.items() if run is not None}
+            if len(coverage.runs) < len(tests):
+                failing = [test for test in tests if test not in coverage.runs]
+                pytest.exit(f"These tests fail without any change: {failing}", returncode=1)
+            coverage.store(KEPT)
+        return coverage
+
+    def _is_killed(self, mutant: Mutant) -> bool:
+        changes = self._changes_of(mutant)
+        if not changes:
+            return self._is_killed_in_copy(mutant)
+        tests = self._coverage.tests_of(mutant.number, self._kills)
+        seconds = sum(self._coverage.runs[test][0] for test in tests)
+        failed = call_in_child(partial(self._run, tests, changes), min(SECONDS, 30 + 5 * seconds))
+        self._kills.update(failed or [])
+        return failed != [] and self._passes_unchanged(failed or tests)
+
+    def _changes_of(self, mutant: Mutant) -> Changes:
+        """Return the changed functions and their new code. If the mutant needs a new process, return no function."""
+        statement = self._coverage.statement_at(mutant.number)
+        if not statement or self._imported.intersection((self._coverage.file, line) for line in statement):
+            return []
+        return exchanges(self._live, self._coverage.file, self._coverage.code, mutant.code)
+
+    def _is_killed_in_copy(self, mutant: Mutant) -> bool:
+        tests = list(self._coverage.runs)
+        if self._copy is None:
+            self._copy = Copy(ROOT, KEPT / "copy")
+            if not self._copy.passes(mutant.module, self._coverage.code, tests, SECONDS):
+                pytest.exit(f"The tests of {mutant.module} fail in a copy without any change.", returncode=1)
+        return not self._copy.passes(mutant.module, mutant.code, tests, SECONDS) and self._passes_unchanged(
+            []
+        )
+
+    def _passes_unchanged(self, tests: Sequence[str]) -> bool:
+        """Reset the database after a failure, and return whether these tests pass without any change."""
+        reset_database()
+        failed = call_in_child(partial(self._run, tests, []), SECONDS)
+        if failed != []:
+            print(f"\nwithout any change, these tests fail sometimes: {failed or tests}")
+        return failed == []
+
+    def _trace(self, test: str, file: str) -> Run | None:
+        began = time.monotonic()
+        with executed_lines({file}) as lines:
+            failed = self._run([test], [])
+        return None if failed else (time.monotonic() - began, sorted(number for _, number in lines))
+
+    def _run(self, tests: Sequence[str], changes: Changes) -> list[str]:
+        """Make the changes and run the tests until one fails. Return the failed test."""
+        for function, code in changes:
+            function.__code__ = code
+        items = [self._items[test] for test in (*tests, FIRST)]
+        for item, following in itertools.pairwise(items):
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self._failed:
+                break
+        return self._failed
 
 
-def _header(tree: ast.Module, line: int) -> range:
-    """Return the lines of the statement that contains this line. Statements nested in it are left out.
-
-    The range is empty if the line is not in a function.
-    """
-    found = range(0)
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        for one in _statements(function.body):
-            body = getattr(one, "body", None)
-            last = body[0].lineno - 1 if isinstance(body, list) else one.end_lineno or 0
-            if one.lineno <= line <= max(last, one.lineno):
-                found = range(one.lineno, max(last, one.lineno) + 1)
-    return found
+def reset_database() -> None:
+    """Delete all rows, and end the other sessions, which can belong to killed processes."""
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+        connection.execute(_END_OTHER_SESSIONS)
+        connection.execute(emptying.EMPTY)
 
 
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, including nested blocks but not nested functions."""
-    for one in body:
-        yield one
-        if not isinstance(one, ast.FunctionDef | ast.ClassDef):
-            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-                yield from _statements(
-                    [
-                        inner
-                        for found in getattr(one, field, [])
-                        for inner in (
-                            found.body if isinstance(found, ast.ExceptHandler | ast.match_case) else [found]
-                        )
-                    ]
-                )
+def _file(test: str) -> Path:
+    return Path(test.split("::", maxsplit=1)[0])

@@ -1,0 +1,21 @@
+import os
+
+import psycopg
+import pytest
+from django.db import connection
+
+from payments.models import Merchant
+from tests.factories import MerchantFactory
+from tests.mutants import running
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reset_deletes_rows_and_ends_other_sessions() -> None:
+    MerchantFactory.create()
+    connection.close()
+    with psycopg.connect(os.environ["DATABASE_URL"]) as other:
+        other.execute("SELECT 1")  # begins a transaction
+        running.reset_database()
+        with pytest.raises(psycopg.OperationalError):
+            other.execute("SELECT 1")
+    assert not Merchant.objects.exists()
