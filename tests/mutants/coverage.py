@@ -75,26 +75,11 @@ def statement_at(tree: ast.Module, line: int) -> range:
     """
     found = range(0)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        for one in _statements(function.body):
+        for one in (
+            node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function
+        ):
             body = getattr(one, "body", None)
             last = body[0].lineno - 1 if isinstance(body, list) else one.end_lineno or 0
             if one.lineno <= line <= max(last, one.lineno):
                 found = range(one.lineno, max(last, one.lineno) + 1)
     return found
-
-
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, including nested blocks but not nested functions."""
-    for one in body:
-        yield one
-        if not isinstance(one, ast.FunctionDef | ast.ClassDef):
-            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-                yield from _statements(
-                    [
-                        inner
-                        for found in getattr(one, field, [])
-                        for inner in (
-                            found.body if isinstance(found, ast.ExceptHandler | ast.match_case) else [found]
-                        )
-                    ]
-                )
