@@ -63,7 +63,7 @@ class Runner:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
-        self._set_up(session.items[-1])
+        self._set_up(next(item for item in session.items if item.nodeid != FIRST))
         self._live = live_functions(self._files)
         for module, tried in itertools.groupby(self.tried, lambda mutant: mutant.module):
             self._coverage = self._measure(module)
