@@ -134,6 +134,15 @@ class TestReturnedCustomer:
         assert api.post("checkouts", order(customer=LEA), **key).status_code == 201
         assert IdempotencyKey.objects.get().request_digest != digest
 
+    def test_a_call_is_replayed_after_a_former_lookup_key_is_removed(
+        self, api: Api, settings: Settings
+    ) -> None:
+        settings.LOOKUP_KEY_FALLBACKS = ["a former key"]
+        made = api.post("checkouts", order(customer=LEA), idempotency_key="k")
+        settings.LOOKUP_KEY_FALLBACKS = []
+        again = api.post("checkouts", order(customer=LEA), idempotency_key="k")
+        assert (again.status_code, again.content) == (201, made.content)
+
 
 @pytest.mark.rule("api.statements")
 def test_customer_data_costs_one_statement_to_store_and_none_to_read(api: Api) -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError, connection, transaction
+from pytest_django.fixtures import Settings
 
 from checkout import cancellations, creation
 from checkout.models import ApiCall, Checkout, IdempotencyKey
@@ -55,3 +57,15 @@ def test_a_call_during_a_failure_of_the_database_can_be_repeated(
 def test_a_creation_refuses_to_run_in_an_open_transaction(api: Api) -> None:
     with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
         api.post("checkouts", order(), idempotency_key="k")
+
+
+def test_fail_point_after_a_stored_answer_is_reached_only_if_the_answer_is_stored(
+    api: Api, held: Checkout, settings: Settings, tmp_path: Path
+) -> None:
+    settings.FAIL_POINTS = str(tmp_path)
+    tmp_path.joinpath("answer_kept").write_text("raise")
+    path = f"checkouts/{held.pk}/capture"
+    refused(api.post(path, b"{", idempotency_key="k"), 400, "invalid_json")
+    api.client.raise_request_exception = False
+    assert api.post(path, idempotency_key="k").status_code == 500
+    assert api.post(path, idempotency_key="k")["Idempotent-Replay"] == "true"
