@@ -7,9 +7,9 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from config.lib import clock
-from tests.webhooks.story import claim_one, emit, record, subscribe
+from tests.webhooks.story import claim_one, emit, record, renamed, subscribe
 from webhooks import delivery, health, subscriptions
-from webhooks.models import Attempt, Delivery, Endpoint, Subscription
+from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
 
@@ -120,7 +120,9 @@ class TestHealth:
         assert (found.oldest_due_at, found.parked) == (oldest.next_attempt_at, 1)
 
     @pytest.mark.rule("resend.closed")
-    @pytest.mark.parametrize(("closed", "hours", "counted"), [(False, 23, 1), (True, 23, 0), (False, 25, 0)])
+    @pytest.mark.parametrize(
+        ("closed", "hours", "counted"), [(False, 23.9, 1), (True, 23.9, 0), (False, 24.1, 0)]
+    )
     def test_counts_what_was_parked_within_a_day_and_is_not_closed(
         self, acme: Subscription, closed: bool, hours: float, counted: int
     ) -> None:
@@ -143,8 +145,37 @@ class TestHealth:
 
     def test_covers_one_day(self, acme: Subscription) -> None:
         answer(acme, (500, 5))
-        Attempt.objects.update(started_at=clock.now() - timedelta(hours=25))
+        Attempt.objects.update(started_at=clock.now() - timedelta(hours=24.1))
         assert health.read_health(acme).attempts == 0
+        answer(acme, (200, 5))
+        found = health.read_health(acme)
+        assert (found.attempts, found.success_rate, found.working_since) == (1, 1, None)
+
+    def test_counts_todays_attempts_of_older_deliveries(self, acme: Subscription) -> None:
+        answer(acme, (500, 5))
+        renamed(Event.objects.get().pk, clock.now() - timedelta(days=4.5))
+        assert health.read_health(acme).attempts == 1
+
+    def test_counts_at_most_a_thousand_parked_deliveries(self, acme: Subscription) -> None:
+        event = emit(acme).event
+        ended = {"status": "parked", "next_attempt_at": None, "ended_at": clock.now()}
+        of_acme = {"merchant_id": acme.merchant_id, "subscription_id": acme.pk, "event_type": event.type}
+        ids = [clock.new_id_of_same_time(event.pk) for _ in range(1001)]
+        Delivery.objects.bulk_create(Delivery(id=pk, event_id=event.pk, **of_acme, **ended) for pk in ids)
+        assert health.read_health(acme).parked == 1000
+
+    def test_shows_the_oldest_due_delivery_even_if_it_is_urgent(self, acme: Subscription) -> None:
+        oldest = emit(acme, EventType.AUTHORIZED, valid_for=120)
+        emit(acme)
+        assert health.read_health(acme).oldest_due_at == oldest.next_attempt_at
+
+    def test_a_failure_at_the_same_moment_as_a_success_does_not_begin_a_failure(
+        self, acme: Subscription
+    ) -> None:
+        now = clock.now()
+        results = [health.AttemptResult(str(acme.pk), now, status, None, 5) for status in (200, 500)]
+        health.record_health(results)
+        assert Endpoint.objects.get().failing_since is None
 
     def test_costs_eight_statements(
         self, acme: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
@@ -152,3 +183,37 @@ class TestHealth:
         answer(acme, (200, 5))
         with django_assert_max_num_queries(8):
             health.read_health(acme)
+
+
+class TestHanging:
+    @pytest.mark.parametrize(
+        ("http_status", "ms", "has_hung"),
+        [(None, 5000, 1), (None, 4999, 0), (None, None, 0), (500, 5000, 0), (200, 5000, 0)],
+    )
+    def test_is_to_give_no_answer_for_five_seconds(
+        self, acme: Subscription, http_status: int | None, ms: int | None, has_hung: int
+    ) -> None:
+        health.record_health([health.AttemptResult(str(acme.pk), clock.now(), http_status, None, ms)])
+        assert Endpoint.objects.get().hung_in_a_row == has_hung
+
+    def test_is_counted_until_an_attempt_gets_an_answer(self, acme: Subscription) -> None:
+        answer(acme, (None, 5000), (None, 15_000))
+        assert Endpoint.objects.get().hung_in_a_row == 2
+        answer(acme, (500, 5000))
+        assert Endpoint.objects.get().hung_in_a_row == 0
+
+
+class TestOldestDueOfAll:
+    def test_is_the_oldest_of_all_merchants(self, acme: Subscription) -> None:
+        oldest, now = emit(acme).next_attempt_at, clock.now()
+        emit(acme)
+        emit(subscribe("Rival"))
+        emit(acme, EventType.AUTHORIZED, valid_for=120)
+        assert health.oldest_due_of_all(now, is_urgent=False) == oldest
+        assert health.oldest_due_of_all(clock.now(), is_urgent=True) > oldest
+
+    def test_is_due_from_its_time_on(self, acme: Subscription) -> None:
+        assert health.oldest_due_of_all(clock.now(), is_urgent=False) is None
+        due_at = emit(acme).next_attempt_at
+        assert health.oldest_due_of_all(due_at, is_urgent=False) == due_at
+        assert health.oldest_due_of_all(due_at - timedelta(seconds=1), is_urgent=False) is None

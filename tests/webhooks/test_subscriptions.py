@@ -1,10 +1,13 @@
 """What a change or end of a subscription does to waiting deliveries, and which secrets sign deliveries."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from config.lib import clock
 from payments.models import Merchant
@@ -23,7 +26,16 @@ from tests.webhooks.story import (
     register,
 )
 from webhooks import delivery, headers, outbox, signing, subscriptions
-from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, SigningSecret, decrypt_if_personal
+from webhooks.models import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    Event,
+    EventType,
+    SigningSecret,
+    Subscription,
+    decrypt_if_personal,
+)
 
 pytestmark = pytest.mark.django_db
 GRACE = timedelta(hours=2)
@@ -74,6 +86,62 @@ class TestNewUrl:
         emit_event(acme)
         record(claim_one(), 200)
         assert happened.get().failing_since is None
+
+
+class TestSaving:
+    def test_reports_whether_it_has_changed_the_subscription(self, acme: Merchant) -> None:
+        assert register(acme).is_changed
+        assert not register(acme).is_changed
+        assert register(acme, "checkout.voided").is_changed
+
+    def test_subscribers_can_choose_every_event_type_but_the_test(self) -> None:
+        assert set(subscriptions.SUBSCRIBABLE) == {"*", *ALL} - {EventType.TEST}
+
+    @pytest.mark.parametrize("is_approved", [True, False])
+    def test_wakes_the_senders_only_if_held_deliveries_are_released(
+        self,
+        acme: Merchant,
+        is_approved: bool,
+        django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    ) -> None:
+        register(acme)
+        Subscription.objects.update(is_approved=is_approved)
+        outbox.emit(acme, EventType.OPTED_IN, {"customer": {"email": "a@b.example"}}, at=clock.now())
+        with django_capture_on_commit_callbacks() as callbacks:
+            subscriptions.approve(acme, OLD_URL)
+        assert len(callbacks) == (not is_approved)
+
+    def test_locks_allow_rows_that_refer_to_the_subscription(self, acme: Merchant) -> None:
+        register(acme)
+        with CaptureQueriesContext(connection) as sent:
+            register(acme, url=NEW_URL)
+            subscriptions.rotate(acme)
+        locking = [query["sql"] for query in sent if " FOR " in query["sql"]]
+        assert len(locking) == 3 and all("FOR NO KEY UPDATE" in sql for sql in locking)
+
+    def test_first_delivery_marks_the_subscription(self, acme: Merchant) -> None:
+        assert not register(acme).subscription.has_deliveries
+        emit_event(acme)
+        assert Subscription.objects.get().has_deliveries
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            subscriptions.end,
+            subscriptions.rotate,
+            subscriptions.revoke_previous,
+            lambda merchant: subscriptions.approve(merchant, OLD_URL),
+        ],
+        ids=["end", "rotate", "revoke", "approve"],
+    )
+    def test_refusal_does_not_undo_the_callers_changes(
+        self, acme: Merchant, change: Callable[[Merchant], object]
+    ) -> None:
+        with pytest.raises(subscriptions.SubscriptionNotFound):
+            change(acme)
+        assert Merchant.objects.filter(pk=acme.pk).update(name="New") == 1
 
 
 class TestEnding:
@@ -281,6 +349,25 @@ class TestRotation:
         pass_time(GRACE)
         third = subscriptions.rotate(acme).signing_secret
         assert signatures() == signatures_by(third, second)
+
+    def test_twenty_expired_secrets_are_retained(self, acme: Merchant, first_secret: str) -> None:
+        for _ in range(21):
+            newest = subscriptions.rotate(acme, revoke_previous=True).signing_secret
+        retained = {row.secret for row in SigningSecret.objects.all()}
+        assert len(retained) == 1 + 20
+        assert newest in retained
+        assert first_secret not in retained
+
+    def test_secret_does_not_sign_at_the_moment_when_it_expires(
+        self, acme: Merchant, first_secret: str
+    ) -> None:
+        rotated = subscriptions.rotate(acme)
+        at = rotated.previous_secret_expires_at
+        assert at is not None
+        subscription = Subscription.objects.get()
+        assert subscriptions.signing_secrets(subscription, at) == [rotated.signing_secret]
+        before = subscriptions.signing_secrets(subscription, at - timedelta(microseconds=1))
+        assert before == [rotated.signing_secret, first_secret]
 
     def test_does_not_affect_another_merchant(
         self, acme: Merchant, rival: Merchant, first_secret: str
