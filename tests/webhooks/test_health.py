@@ -161,7 +161,7 @@ class TestHealth:
         ended = {"status": "parked", "next_attempt_at": None, "ended_at": clock.now()}
         of_acme = {"merchant_id": acme.merchant_id, "subscription_id": acme.pk, "event_type": event.type}
         ids = [clock.new_id_of_same_time(event.pk) for _ in range(1001)]
-        Delivery.objects.bulk_create(Delivery(id=pk, event_id=event.pk, **of_acme, **ended) for pk in ids)
+        Delivery.objects.bulk_create(Delivery(id=pk, event_id=pk, **of_acme, **ended) for pk in ids)
         assert health.read_health(acme).parked == 1000
 
     def test_shows_the_oldest_due_delivery_even_if_it_is_urgent(self, acme: Subscription) -> None:
