@@ -57,7 +57,9 @@ class Runner:
         return ["-n", "0", "-s", "-m", "not long", "-p", "no:cacheprovider", FIRST, *paths]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
+        if (
+            report.failed and report.nodeid not in self._failed
+        ):  # a test can fail in its call and its teardown
             self._failed.append(report.nodeid)
 
     @pytest.hookimpl(tryfirst=True)
