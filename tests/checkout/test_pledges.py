@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from checkout import authorizations, cancellations, captures, expiry, mate_shares, pledges, refunds, tasks
 from checkout.group import pledging, share_claims
 from checkout.mate_shares import OwnShare, ShareNotOpen
 from checkout.models import Checkout, Customer, LeadNotification, PaymentRequest
 from checkout.proof import ledger_proof
+from checkout.settling import FINISH_OPERATIONS
 from checkout.split.share_rows import Share
 from checkout.states import OperationInProgress
 from config.lib import clock
@@ -123,6 +126,20 @@ class TestPledging:
         with pytest.raises(mate_shares.TooLateToCollect):
             pledged.split(Share(1000, "Finn"))
         assert pledged.status(pledged.finn) == "pledged"
+
+    @pytest.mark.rule("pledge.time")
+    def test_can_begin_until_ten_minutes_before_the_order_expires(self) -> None:
+        now = clock.now()
+        order = Checkout(status="created", payable_until=now + timedelta(minutes=10))
+        assert pledges.can_collect(order, now)
+        assert not pledges.can_collect(order, now + timedelta(microseconds=1))
+        assert not pledges.can_collect(Checkout(status="authorized", payable_until=order.payable_until), now)
+
+    def test_is_possible_until_the_capture_unless_the_merchant_is_stopped(self, unpaid: Checkout) -> None:
+        assert pledges.is_waiting(unpaid)
+        assert not pledges.is_waiting(Checkout(merchant=unpaid.merchant, status="captured"))
+        factories.stop(unpaid.merchant)
+        assert not pledges.is_waiting(unpaid)
 
 
 @pytest.mark.rule("pledge.captured")
@@ -273,6 +290,30 @@ class TestWithdrawing:
         pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
         pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)  # a second tap
         assert pledged.status(pledged.finn) == "open"
+
+    def test_keeps_the_name_that_the_mate_gave_until_another_person_takes_the_share(
+        self, pledged: Pledged
+    ) -> None:
+        PaymentRequest.objects.filter(pk=pledged.finn.pk).update(claim_name="Phin")
+        pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
+        pledged.finn.refresh_from_db()
+        assert pledged.finn.claim_name == "Phin"
+
+    def test_makes_its_payment_an_ended_hold_of_this_mate(self, pledged: Pledged) -> None:
+        payment = Payment.objects.get(subject=pledged.finn.pk)
+        assert pledges.ended_hold(pledged.finn, pledged.mate.pk) is None
+        pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
+        pledged.finn.refresh_from_db()
+        assert pledges.ended_hold(pledged.finn, pledged.mate.pk) == payment
+        assert pledges.ended_hold(pledged.finn, pledged.lead.pk) is None
+
+    def test_wakes_the_pump_that_releases_the_hold(
+        self, pledged: Pledged, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    ) -> None:
+        with django_capture_on_commit_callbacks() as callbacks:
+            pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
+        woken = [callback.args for callback in callbacks if isinstance(callback, partial)]
+        assert (FINISH_OPERATIONS,) in woken
 
     def test_is_only_for_the_mate(self, pledged: Pledged) -> None:
         with pytest.raises(ShareNotOpen):
