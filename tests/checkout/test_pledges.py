@@ -144,6 +144,12 @@ class TestPledging:
 
 @pytest.mark.rule("pledge.captured")
 class TestAfterTheCapture:
+    def test_only_a_payment_that_began_before_it_was_pledged(self) -> None:
+        now = clock.now()
+        assert pledges.was_pledged(Checkout(captured_at=now), Payment(created_at=now - timedelta.resolution))
+        assert not pledges.was_pledged(Checkout(captured_at=now), Payment(created_at=now))
+        assert not pledges.was_pledged(Checkout(), Payment(created_at=now))
+
     def test_each_pledge_is_captured_once_and_reimbursed(self, pledged: Pledged) -> None:
         order = pledged.capture()
         assert pledged.status(pledged.finn) == "paying"
@@ -299,13 +305,14 @@ class TestWithdrawing:
         pledged.finn.refresh_from_db()
         assert pledged.finn.claim_name == "Phin"
 
-    def test_makes_its_payment_an_ended_hold_of_this_mate(self, pledged: Pledged) -> None:
-        payment = Payment.objects.get(subject=pledged.finn.pk)
-        assert pledges.ended_hold(pledged.finn, pledged.mate.pk) is None
-        pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
-        pledged.finn.refresh_from_db()
-        assert pledges.ended_hold(pledged.finn, pledged.mate.pk) == payment
-        assert pledges.ended_hold(pledged.finn, pledged.lead.pk) is None
+    def test_ends_the_hold_of_this_mate(self, pledged: Pledged) -> None:
+        finn, mate = pledged.finn, pledged.mate.pk
+        payment = Payment.objects.get(subject=finn.pk)
+        assert pledges.ended_hold(finn, mate) is pledges.released_hold(finn, mate) is None
+        pledging.withdraw(finn.pk, mate=mate)
+        finn.refresh_from_db()
+        assert pledges.ended_hold(finn, mate) == pledges.released_hold(finn, mate) == payment
+        assert pledges.ended_hold(finn, pledged.lead.pk) is None
 
     def test_wakes_the_pump_that_releases_the_hold(
         self, pledged: Pledged, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
