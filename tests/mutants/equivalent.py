@@ -129,6 +129,27 @@ EQUIVALENT: tuple[Equivalent, ...] = (
     ),
     *(
         Equivalent(
+            "webhooks/health.py",
+            "return self.http_status is None and (self.duration_ms or 0) >= HUNG_MS",
+            f"return self.http_status is None and (self.duration_ms or {missing}) >= HUNG_MS",
+            "A missing duration is shorter than HUNG_MS with any of these numbers.",
+        )
+        for missing in (1, -1)
+    ),
+    Equivalent(
+        "webhooks/health.py",
+        "@dataclass(frozen=True)",
+        "@dataclass(frozen=False)",
+        "No code changes the object.",
+    ),
+    Equivalent(
+        "webhooks/health.py",
+        '"subscription_id": in_order[0].subscription_id,',
+        '"subscription_id": in_order[ -1].subscription_id,',
+        "All these attempts have the same endpoint.",
+    ),
+    *(
+        Equivalent(
             "checkout/expiry.py",
             "PAGE = 200  # maximum number of checkouts on a page of a list",
             f"PAGE = {rows}  # maximum number of checkouts on a page of a list",

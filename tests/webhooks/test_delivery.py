@@ -251,3 +251,12 @@ class TestEndPointless:
         delivery.claim(slots=10, general_slots=10)
         superseded(leased)
         assert delivery.end_obsolete_deliveries() == 0
+
+
+@pytest.mark.rule("restore.closed")
+def test_no_delivery_is_claimed_in_a_restored_database(settings: Settings) -> None:
+    emit(subscribe())
+    settings.DATABASE_RESTORED = "2026-11-23"
+    restore_guard._is_open.invalidate()
+    claims = delivery.claim(slots=10, general_slots=10)
+    assert (claims, claims.is_shared) == ([], False)
