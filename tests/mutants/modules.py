@@ -54,7 +54,11 @@ _WEBHOOKS: dict[str, tuple[str, ...]] = {
         "webhooks/queue",
     ),
     "webhooks/health.py": ("webhooks/test_health.py", "webhooks/test_statements.py"),
-    "webhooks/subscriptions.py": ("webhooks/test_subscriptions.py", "webhooks/queue/test_approval.py"),
+    "webhooks/subscriptions.py": (
+        "webhooks/test_subscriptions.py",
+        "webhooks/queue/test_approval.py",
+        "webhooks/queue/test_rotation.py",
+    ),
 }
 
 _CHECKOUT: dict[str, tuple[str, ...]] = {
