@@ -200,6 +200,18 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         )
     ),
     Equivalent(
+        "checkout/split/item_amounts.py",
+        "if any(taken > most for taken, most in zip(add_units(*people), available, strict=True)):",
+        "if any(taken > most for taken, most in zip(add_units(*people), available, strict=False)):",
+        "The condition before has checked the lengths.",
+    ),
+    Equivalent(
+        "checkout/split/share_rows.py",
+        "for (position, share), token in zip(shares.items(), tokens, strict=True)",
+        "for (position, share), token in zip(shares.items(), tokens, strict=False)",
+        "There are as many tokens as shares.",
+    ),
+    Equivalent(
         "checkout/captures.py",
         "while outcome.verdict == Verdict.PENDING and deadline.remaining() > ASK_AGAIN_SECONDS:",
         "while outcome.verdict == Verdict.PENDING and deadline.remaining() >= ASK_AGAIN_SECONDS:",

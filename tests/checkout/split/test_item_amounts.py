@@ -39,10 +39,10 @@ class TestCost:
     def test_an_order_of_only_fees_or_free_goods_cannot_be_split_by_item(self) -> None:
         assert not item_amounts.can_split([line(1, 700, "fee")])
         assert not item_amounts.can_split([line(1, 0), line(1, 700, "fee")])
-        assert item_amounts.can_split(TICKETS)
+        assert item_amounts.can_split([line(1, 1)])
 
     def test_no_one_takes_a_fee_or_a_line_that_costs_nothing(self) -> None:
-        assert item_amounts.quantities([*TICKETS, line(5, 0)]) == [4, 2, 1, 0, 0]
+        assert item_amounts.quantities([*TICKETS, line(5, 0), line(3, 1)]) == [4, 2, 1, 0, 0, 3]
 
 
 @pytest.mark.rule("split.by_item")
@@ -56,6 +56,12 @@ class TestUnits:
 
     def test_of_the_whole_order_are_accepted(self) -> None:
         item_amounts.check_units(TICKETS, [[3, 2, 0, 0], [1, 0, 1, 0]])
+
+    def test_for_another_number_of_lines_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="argument 2 is longer"):
+            item_amounts.cost_of(TICKETS, [1, 1], step=1)
+        with pytest.raises(ValueError, match="argument 2 is longer"):
+            item_amounts.add_units([1], [1, 1])
 
     def test_of_an_order_of_fees_are_refused(self) -> None:
         with pytest.raises(ValueError, match="no lines"):

@@ -1,9 +1,11 @@
 """The rows of a split: if the lead splits again, which shares stay and which are replaced."""
 
+import base64
+
 import pytest
 
 from checkout import mate_shares
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, GroupLink, PaymentRequest
 from checkout.split.share_rows import Share
 from payments import open_operations
 from tests import mates
@@ -84,3 +86,11 @@ class TestAnotherSplit:
         mate_shares.split(split.order.pk, [Share(1000, "Finn")], lead=split.lead.pk)
         mate_shares.split(split.order.pk, [Share(1000, "Amy")], lead=split.lead.pk)
         assert [share.name for share in PaymentRequest.every.all()] == ["Amy"]
+
+
+@pytest.mark.rule("split.shares")
+def test_each_link_has_a_token_of_128_random_bits(split: Split) -> None:
+    shares = split.write(Share(1000, "Finn"), Share(1000, "Amy")).values()
+    tokens = {GroupLink.objects.get().token, *(share.token for share in shares)}
+    assert len(tokens) == 3
+    assert {len(base64.urlsafe_b64decode(f"{token}==")) * 8 for token in tokens} == {128}
