@@ -151,13 +151,13 @@ def max_people(checkout: Checkout) -> int:
     return split_amounts.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
 
 
-def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
-    """Remove the shares of an earlier split, and store how many people share the cost."""
-    was_split = checkout.has_mates
-    write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
-    write(people=people, **facts)
-    if was_split:
+def _reset_split(checkout: Checkout, **facts: Any) -> None:
+    """Remove the shares of an earlier split, and write these facts about the order."""
+    if checkout.has_mates:
+        checkout.touch(**facts)
         share_rows.replace_shares(checkout, {})
+    else:
+        checkout.note(**facts)
 
 
 def _write_shares(

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from checkout import authorizations, cancellations, expiry, mate_shares, tasks
 from checkout.models import Checkout, Customer, PaymentRequest
@@ -54,12 +55,14 @@ class TestSplit:
             return Checkout.objects.values_list("updated_at", flat=True).get()
 
         was = changed_at()
-        mate_shares.split_equally(unpaid.pk, 1)
+        lead = CustomerFactory.create()
+        mate_shares.make_lead(unpaid.pk, lead)
+        mate_shares.split_equally(unpaid.pk, 1, lead=lead.pk)
         assert changed_at() == was
-        mate_shares.split_equally(unpaid.pk, 2)
+        mate_shares.split_equally(unpaid.pk, 2, lead=lead.pk)
         assert changed_at() > was
         was = changed_at()
-        mate_shares.split_equally(unpaid.pk, 1)
+        mate_shares.split_equally(unpaid.pk, 1, lead=lead.pk)
         assert changed_at() > was and not PaymentRequest.objects.exists()
 
     def test_creates_links_with_random_tokens_that_are_stored_encrypted(self, unpaid: Checkout) -> None:
@@ -182,3 +185,44 @@ class TestTheLead:
             assert answer.status_code == status
         unpaid.refresh_from_db()
         assert unpaid.lead is not None and unpaid.lead.phone == "+447700900999"
+
+
+CHANGES: dict[str, Callable[[UUID], object]] = {
+    "make_lead": lambda pk: mate_shares.make_lead(pk, CustomerFactory.create()),
+    "split_equally": lambda pk: mate_shares.split_equally(pk, 2),
+    "split": lambda pk: mate_shares.split(pk, []),
+    "split_by_item": lambda pk: mate_shares.split_by_item(pk, [], []),
+    "pay": lambda pk: mate_shares.pay(pk, card=CardUse("tok"), mate=Customer(), cause=CAUSE),
+    "decline": mate_shares.decline,
+    "expire": mate_shares.expire,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_change_refuses_to_run_in_an_open_transaction(unpaid: Checkout, name: str) -> None:
+    with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+        CHANGES[name](unpaid.pk)
+
+
+class TestLateLinks:
+    @pytest.fixture
+    def late(self, order: Checkout, shares: list[PaymentRequest]) -> datetime:
+        """Return the time at which the link of the first share ends. The other link ends later."""
+        at = clock.now() - timedelta(minutes=1)
+        PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=at)
+        for share in shares:
+            share.refresh_from_db()
+        return at
+
+    def test_end_at_their_time_all_at_once(
+        self, order: Checkout, shares: list[PaymentRequest], late: datetime
+    ) -> None:
+        assert not mate_shares.expire_all_late(order, shares, late - timedelta.resolution)
+        assert mate_shares.expire_all_late(order, shares, late)
+        assert [PaymentRequest.objects.get(pk=share.pk).status for share in shares] == ["expired", "open"]
+
+    def test_end_only_in_a_transaction_of_their_own(
+        self, order: Checkout, shares: list[PaymentRequest], late: datetime
+    ) -> None:
+        with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+            mate_shares.expire_all_late(order, shares, late)

@@ -212,6 +212,12 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         "There are as many tokens as shares.",
     ),
     Equivalent(
+        "checkout/mate_shares.py",
+        "for (name, units), cost in zip(requests, costs, strict=True)",
+        "for (name, units), cost in zip(requests, costs, strict=False)",
+        "There are as many costs as requests.",
+    ),
+    Equivalent(
         "checkout/captures.py",
         "while outcome.verdict == Verdict.PENDING and deadline.remaining() > ASK_AGAIN_SECONDS:",
         "while outcome.verdict == Verdict.PENDING and deadline.remaining() >= ASK_AGAIN_SECONDS:",

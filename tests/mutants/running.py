@@ -80,7 +80,7 @@ class Runner:
         first.ihook.pytest_runtest_protocol(item=first, nextitem=following)
         for one in connections.all():
             one.close()
-            one.close_pool()
+            one.close_pool()  # type: ignore[attr-defined]  # missing in the type stubs
         self._importing.close()
         if self._failed:
             pytest.exit(f"{FIRST} fails.", returncode=1)

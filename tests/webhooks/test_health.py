@@ -1,7 +1,7 @@
 """The health of an endpoint, which the portal and the admin show."""
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -204,16 +204,23 @@ class TestHanging:
 
 
 class TestOldestDueOfAll:
+    def emit(self, subscription: Subscription, event_type: EventType = EventType.VOIDED) -> datetime:
+        """Emit an event, and return the time at which its delivery became due."""
+        due_at = emit(subscription, event_type, valid_for=120).next_attempt_at
+        assert due_at is not None
+        return due_at
+
     def test_is_the_oldest_of_all_merchants(self, acme: Subscription) -> None:
-        oldest, now = emit(acme).next_attempt_at, clock.now()
-        emit(acme)
-        emit(subscribe("Rival"))
-        emit(acme, EventType.AUTHORIZED, valid_for=120)
+        oldest = self.emit(acme)
+        self.emit(acme)
+        self.emit(subscribe("Rival"))
+        urgent = self.emit(acme, EventType.AUTHORIZED)
+        now = clock.now()
         assert health.oldest_due_of_all(now, is_urgent=False) == oldest
-        assert health.oldest_due_of_all(clock.now(), is_urgent=True) > oldest
+        assert health.oldest_due_of_all(now, is_urgent=True) == urgent
 
     def test_is_due_from_its_time_on(self, acme: Subscription) -> None:
         assert health.oldest_due_of_all(clock.now(), is_urgent=False) is None
-        due_at = emit(acme).next_attempt_at
+        due_at = self.emit(acme)
         assert health.oldest_due_of_all(due_at, is_urgent=False) == due_at
-        assert health.oldest_due_of_all(due_at - timedelta(seconds=1), is_urgent=False) is None
+        assert health.oldest_due_of_all(due_at - timedelta.resolution, is_urgent=False) is None
