@@ -11,7 +11,7 @@ from django.utils import translation
 from config.lib.web import csp
 from hosted_page import brand
 from hosted_page.logo import storage
-from hosted_page.steps import sign_in
+from hosted_page.steps.phone import phone_hint
 from hosted_page.summary import Line, Summary
 from payments import money
 from payments.models import Merchant
@@ -41,9 +41,10 @@ def _first_step_context(request: HttpRequest, merchant: Merchant) -> dict[str, A
         "cancel_url_path": request.path,
         "value": "",
         "error": "",
-        "phone_hint": sign_in.phone_hint(merchant),
+        "phone_hint": phone_hint(merchant),
         "signed_out": None,
         "is_being_split": False,
+        "has_code_ended": False,
         "is_share": False,
         "languages": [],
         "here": "",

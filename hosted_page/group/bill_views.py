@@ -22,8 +22,7 @@ from hosted_page import link_deadline, payer, rendering, views
 from hosted_page.group import bill, bill_lines, group_members
 from hosted_page.payment_target import PaymentTarget, for_form, for_target
 from hosted_page.sms import invitations, limits
-from hosted_page.steps import sign_in
-from hosted_page.steps.phone import InvalidPhone, parse_phone
+from hosted_page.steps.phone import InvalidPhone, parse_phone, wrong_number_text
 from hosted_page.steps.split_form import clean_name, clean_short_name
 from hosted_page.views import FormErrors
 from payments import disputes, money, operator_stops
@@ -242,7 +241,7 @@ def _send_link(
         )
         invitations.send(share.pk, phone=number, address=address.caller_address(request))
     except InvalidPhone:
-        error = sign_in.wrong_number_text(target.checkout.merchant)
+        error = wrong_number_text(target.checkout.merchant)
     except limits.TooManySmsMessages as reached:
         error = str(reached)
     except (MerchantSuspended, AllStopped):

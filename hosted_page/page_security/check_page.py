@@ -72,6 +72,7 @@ def _show_first_step(request: HttpRequest) -> HttpResponse:
         "phone_hint": "",
         "signed_out": None,
         "is_being_split": False,
+        "has_code_ended": False,
     }
     response = render(request, "hosted_page/phone.html", context)
     csp.allow_forms_to(response, *_form_targets())

@@ -6,11 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from babel import Locale
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from checkout import mate_shares
 from checkout.authorizations import NotPayable
@@ -26,9 +25,8 @@ from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_na
 from hosted_page.sms import limits
 from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
 from hosted_page.steps import codes, share_step, typed_split
-from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
+from hosted_page.steps.phone import InvalidPhone, parse_phone, phone_hint, wrong_number_text
 from payments import money
-from payments.models import Merchant
 from payments.operator_stops import AllStopped, MerchantSuspended
 
 
@@ -101,12 +99,19 @@ def show_phone(
     value: str = "",
     error: str | TooManySmsMessages = "",
     box_errors: dict[str, str] | None = None,
+    has_code_ended: bool = False,
 ) -> HttpResponse:
-    """Ask for a mobile number. For a share, the page also shows the share."""
+    """Ask for a mobile number. For a share, the page also shows the share.
+
+    `error` is about the number. With `has_code_ended`, a notice says that the code no longer works, and the field
+    is empty and valid. Rule prefill.masked.
+    """
     name, page_context = _phone_page(request, target, box_errors)
     context = {"action": target.address("phone"), "value": value, "error": str(error)}
     context |= page_context | _browser_context(request, target) | _paid_context(target)
-    return rendering.render_page(request, target, name, context, status=422 if error or box_errors else 200)
+    context |= {"has_code_ended": has_code_ended}
+    is_refused = bool(error or box_errors or has_code_ended)
+    return rendering.render_page(request, target, name, context, status=422 if is_refused else 200)
 
 
 def _phone_page(
@@ -194,20 +199,6 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
         "is_paid": target.is_only_for_payer,
         "is_long": payer.has_reached_maximum(request, target.subject),
     }
-
-
-def wrong_number_text(merchant: Merchant) -> str:
-    """Return the error for a text that is not a mobile number."""
-    return _("Enter a mobile number, such as {example}.").format(example=example_phone(merchant))
-
-
-def phone_hint(merchant: Merchant) -> str:
-    """Return the hint below the field for a number."""
-    if merchant.country == "GB":
-        return _("UK number. For another country, start with + and the country code.")
-    names = Locale.parse(to_locale(get_language() or "en")).territories
-    hint = _("Number from {country}. For another country, start with + and the country code.")
-    return hint.format(country=names.get(merchant.country, merchant.country))
 
 
 def _show_code(
@@ -386,8 +377,10 @@ def _show_code_ended(request: HttpRequest, target: PaymentTarget) -> HttpRespons
     """Say that the code has ended, and ask for a number. A person who is already signed in continues instead."""
     if not target.may_sign_in or payer.customer_of(request, target.subject) is not None:
         return target.go()
-    ended = _("That code no longer works. Ask for a new one.")
-    return _offer_code(request, target, prefill.offered_number(target), ended)
+    if phone := prefill.offered_number(target):
+        ended = _("That code no longer works. Ask for a new one.")
+        return show_prefilled(request, target, phone, error=ended)
+    return show_phone(request, target, has_code_ended=True)
 
 
 def _wrong_code_text(tries_left: int) -> str:

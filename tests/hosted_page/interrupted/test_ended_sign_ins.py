@@ -30,7 +30,7 @@ IDLE, HOUR, OUT, NEW = "15 minutes", "an hour", "signed out in another tab", "no
 NOT_SAVED = "This was not saved. Your order has not changed."
 NOT_CHARGED = "You have not been charged."
 SAVED = "You have not been charged, and your split is saved."
-CODE_ENDED = "That code no longer works. Ask for a new one."
+CODE_ENDED = "That code no longer works"
 # The text on the next page if the form of a step is sent after the sign-in has ended. The outer key is the
 # step. The inner key says how the sign-in has ended.
 SAID = {

@@ -58,7 +58,7 @@ class TestCode:
     def test_that_has_expired_or_was_used_does_not_sign_in(self, lea: Payer, right: str, ended: str) -> None:
         SignInCode.objects.update(**{ended: timezone.now()})
         with nothing_moves():
-            assert "That code no longer works." in words(lea.post("/code", code=right))
+            assert "That code no longer works" in words(lea.post("/code", code=right))
         assert "Your mobile number" in words(lea.get())
 
     @pytest.mark.rule("sign_in.bound")
@@ -103,7 +103,7 @@ class TestCode:
         other = factories.checkout(lea.checkout.merchant)
         with nothing_moves():
             answer = lea.client.post(f"/pay/code?id={other.pk}", {"code": right})
-            assert "That code no longer works." in words(answer)
+            assert "That code no longer works" in words(answer)
         other.refresh_from_db()
         assert other.lead is None
 

@@ -7,6 +7,7 @@ from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import limits
 from tests import factories
 from tests.hosted_page.browsers import PHONE, Payer, words
+from tests.hosted_page.status.reading import plain
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +21,9 @@ class TestSignIn:
         wrong = f"{(int(right) + 1) % 10**6:06d}"
         for left in ("4 tries", "3 tries", "2 tries", "1 try"):
             assert f"You have {left} left" in words(lea.post("/code", code=wrong))
-        assert "no longer works" in words(lea.post("/code", code=wrong))
+        ended = words(lea.post("/code", code=wrong))
+        assert "That code no longer works Enter your number again, then ask for a new code." in plain(ended)
+        assert "aria-invalid" not in ended, "the number is not wrong"
         assert "Your mobile number" in words(lea.get()), "no digits work any more, so none are asked for"
         again = words(lea.post("/phone", phone=PHONE))
         assert "Wait 30 seconds" in again and "Your mobile number" in again
