@@ -144,6 +144,15 @@ def capture_all(checkout: Checkout, now: datetime) -> None:
         wakeup.wake_after_commit(FINISH_OPERATIONS)
 
 
+def shares_being_taken(checkout: Checkout, shares: Sequence[PaymentRequest]) -> set[UUID]:
+    """Return the ids of the shares whose pledges are being captured."""
+    paying = [share.pk for share in shares if share.status == ShareStatus.PAYING]
+    if not paying or checkout.captured_at is None:
+        return set()
+    holds = Payment.objects.filter(subject__in=paying, is_live=True, status=Payment.Status.AUTHORIZED)
+    return set(holds.filter(created_at__lt=checkout.captured_at).values_list("subject", flat=True))
+
+
 def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
     """Return the last payment for this mate's share if it was a pledge and has ended, otherwise None."""
     last = last_payment(share, mate_uuid)

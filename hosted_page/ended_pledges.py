@@ -36,7 +36,7 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
     if hold.decline_reason == pledges.SHOP_STOPPED:
         return {"title": _("You are no longer in"), "words": f"{_stop_sentence(checkout)} {released}"}
     if hold.decline_reason == pledges.ANOTHER_CARD:
-        return {"title": _("Use another card"), "words": released}
+        return {"title": _("Choose another card"), "words": released}
     if hold.decline_reason == pledges.SAME_CARD:
         title = _("{name} paid with the same card").format(name=lead_name(checkout))
         another = _("Use another card for your share.")

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from checkout import current_checkouts, mate_shares, refunds, settling
 from checkout.current_checkouts import Split
@@ -22,7 +24,7 @@ from hosted_page.group.bill_lines import Line, OutsideEvents, SmsError
 from hosted_page.group.collapsed_lines import CollapsedLine
 from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.group.last_day import LastDay
-from hosted_page.status.cells import Situation, Viewer, fill
+from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.table import cell_of
 from payments import disputes, money, operator_stops
 from payments.models import Dispute
@@ -41,7 +43,7 @@ class Bill:
     - `may_add`: the largest amount that the lead can ask one more mate for, or "" if the lead cannot ask
     - `came_back`: the amount that the mates have paid, if all of it is already on the lead's card. If more is to
       come, it is "".
-    - `failed_refund`: the sentence about a refund that has failed, or "" if there is none
+    - `failed_refund`: the sentences about a refund that has failed, "" if there is none
     """
 
     bears: str
@@ -114,8 +116,8 @@ class Bill:
 
     @property
     def is_asking(self) -> bool:
-        """Whether any mate is still asked for a share."""
-        return any(share.status in SHARE_OUTSTANDING for share in self.shares)
+        """Whether any mate is still asked for a share. A share that is being taken is not asked for any more."""
+        return any(line.status in SHARE_OUTSTANDING and not line.is_being_taken for line in self.lines)
 
     @property
     def is_settled(self) -> bool:
@@ -162,7 +164,7 @@ def bill_of(checkout: Checkout, *, error: SmsError | None = None, known_no: str 
         note="" if disputed else _note_of_bill(checkout, all_lines, known_no, events.outside),
         sentence="" if declined or known_no else _mates_money_sentence(checkout, all_lines, borne, events),
         parts=bill_bar.parts_of(checkout, shares, all_lines),
-        sums=_labelled_sums(borne, events, checkout.currency),
+        sums=bill_bar.labelled_sums(borne, events, checkout.currency),
         lines=all_lines,
         folds=_folds_of(checkout, shares, all_lines),
         total=money.display_for_payer(checkout.amount, checkout.currency),
@@ -310,26 +312,12 @@ def _amount_for_late_mate(checkout: Checkout, shares: Sequence[PaymentRequest], 
 
 
 def _failed_refund_sentence(checkout: Checkout) -> str:
-    """Return the sentence about a failed refund of the order, or "" if no refund has failed."""
+    """Return the sentences about a failed refund of the order, "" if no refund has failed."""
     if not refunds.has_failed(checkout):
         return ""
     amount = money.display_for_payer(checkout.amount, checkout.currency)
     cell = cell_of(Situation.REFUND_FAILED, Viewer.LEAD)
-    return fill(cell.money[0], {"shop": checkout.merchant.name, "amount": amount})
-
-
-def _dispute_sentence(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:
-    """Return the sentence about an open dispute, or "" if no dispute is open.
-
-    If a mate has paid too, the sentence does not say whose payment is disputed (rule share.pauses).
-    """
-    if disputed == Dispute.Status.OPEN and not any(line.status in SHARE_PAID for line in all_lines):
-        amount = money.display_for_payer(checkout.amount, checkout.currency)
-        words = _("Your bank is reviewing your payment of {amount}. You don’t need to do anything.")
-        return words.format(amount=amount)
-    if disputed == Dispute.Status.OPEN:
-        return _("A bank is reviewing a payment for this order. You don’t need to do anything.")
-    return ""
+    return SafeString(" ".join(cell.paragraphs({"shop": checkout.merchant.name, "amount": amount})))
 
 
 def _mates_money_sentence(
@@ -341,24 +329,31 @@ def _mates_money_sentence(
     """
     if events.back:
         return events.back.words
-    return _dispute_sentence(checkout, all_lines, events.disputed) or _reimbursement_sentence(
-        checkout, all_lines, borne
-    )
+    if events.disputed == Dispute.Status.OPEN:
+        has_paid = any(line.status in SHARE_PAID for line in all_lines)
+        return dispute_returns.review_sentence(checkout, has_mate_paid=has_paid)
+    sent_back = [line for line in all_lines if line.went == "back"]
+    if not borne.out and sent_back and events.accounts is not None:
+        return dispute_returns.sent_back_sentence(events.accounts, {line.id for line in sent_back})
+    return _reimbursement_sentence(checkout, all_lines, borne)
 
 
 def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Split) -> str:
     """Return the sentence that says where the mates' money is, or where it will go."""
     card = summary.card_in_words(checkout.payment, is_owner=True)
+    due = [line for line in all_lines if line.status in SHARE_OUTSTANDING]
+    if due and all(line.is_being_taken for line in due):
+        words = ngettext(
+            "We are taking your mate’s share. It goes back to {card}.",
+            "We are taking your mates’ shares. Each share goes back to {card}.",
+            len(due),
+        )
+        return words.format(card=card)
     covers_others = any(line.look == "mine" and not line.is_lead for line in all_lines)
     if borne.out and borne.yours and not covers_others:
         words = _("Your own share is {yours}. When a mate pays, their share goes back to {card}.")
     elif borne.out:
         words = _("When a mate pays, their share goes back to {card}.")
-    elif any(line.went == "back" for line in all_lines):
-        words = _(
-            "The bank returned some or all of the money that was sent to your card. You don’t need to do"
-            " anything. It is sent again, or paid another way."
-        )
     elif any(line.status == ShareStatus.PAID or line.went == "owed" for line in all_lines):
         words = _("Your mates’ payments go back to {card}.")
     elif any(line.went for line in all_lines):
@@ -370,20 +365,3 @@ def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne
     else:
         words = _("No mate is paying a share, so this amount stays on {card}.")
     return words.format(card=card, yours=money.display_for_payer(borne.yours, checkout.currency))
-
-
-def _labelled_sums(borne: Split, events: OutsideEvents, currency: str) -> list[dict[str, str]]:
-    """Return the bill's amounts with their labels. The amounts add up to the order's total.
-
-    If a bank returned an amount to a mate, it no longer counts as paid by a mate.
-    """
-    returned = events.back.from_mates if events.back else 0
-    amounts = {"mine": borne.yours, "out": borne.out, "paid": borne.paid - returned}
-    labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
-    labels["returned"] = _("Returned to a mate")
-    amounts |= {"ended": events.outside} if events.outside else {}
-    amounts |= {"returned": returned} if returned else {}
-    return [
-        {"look": look, "label": labels[look], "amount": money.display_for_payer(amount, currency)}
-        for look, amount in amounts.items()
-    ]

@@ -1,15 +1,17 @@
-"""Builds the bar on the lead's bill, with one part per person. The width of a part shows the person's amount."""
+"""The bar on the lead's bill, and the sums below it. Each person's part is as wide as the person's amount is large."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from checkout.current_checkouts import Split
 from checkout.models import Checkout, PaymentRequest
 from hosted_page import share_bar
 from hosted_page.group import group_members
-from hosted_page.group.bill_lines import Line
+from hosted_page.group.bill_lines import Line, OutsideEvents
 from hosted_page.group.line_looks import ICON_ON_BAR
+from payments import money
 
 # If at least this many people share the cost, the bar shows no letters.
 NO_LETTERS_FROM = 9
@@ -50,3 +52,23 @@ def _part_of(line: Line, x: float, width: float, *, is_large: bool) -> Part:
 
 def _icon_of(line: Line) -> str:
     return "ring" if line.look == "taken" else ICON_ON_BAR.get(line.status, "")
+
+
+def labelled_sums(borne: Split, events: OutsideEvents, currency: str) -> list[dict[str, str]]:
+    """Return the bill's amounts with their labels. The amounts add up to the order's total.
+
+    If a bank returned an amount to a mate, it no longer counts as paid by a mate. If mates have paid no other
+    amount, the sum of their payments is left out.
+    """
+    returned = events.back.from_mates if events.back else 0
+    amounts = {"mine": borne.yours, "out": borne.out, "paid": borne.paid - returned}
+    if returned and not amounts["paid"]:
+        del amounts["paid"]
+    labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
+    labels["returned"] = _("Returned to a mate")
+    amounts |= {"ended": events.outside} if events.outside else {}
+    amounts |= {"returned": returned} if returned else {}
+    return [
+        {"look": look, "label": labels[look], "amount": money.display_for_payer(amount, currency)}
+        for look, amount in amounts.items()
+    ]

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from checkout import settling
+from checkout import pledges, settling
 from checkout.group import share_changes
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling import amounts_owed
@@ -19,7 +19,7 @@ from checkout.settling.cards import NOT_CARRIED_OUT, REFUSED, Accounts
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import clock
 from hosted_page import ended_pledges, summary
-from hosted_page.group import group_members
+from hosted_page.group import group_members, line_looks
 from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.group.line_looks import (
     CLAIMED_LOOK,
@@ -91,6 +91,7 @@ class Line:
       provider
     - `is_stopped`: an operator has stopped the shop, so no mate can pay now
     - `was_not_taken`: the mate's hold could not be captured, so the share is open again
+    - `is_being_taken`: the mate's hold is being captured, so the mate has no step left to take
     """
 
     id: str
@@ -119,6 +120,7 @@ class Line:
     is_over: bool = False
     is_stopped: bool = False
     was_not_taken: bool = False
+    is_being_taken: bool = False
     wrong: SmsError | None = None
 
     @property
@@ -151,17 +153,26 @@ class Line:
         line = replace(
             self, tone=tone, icon=icon, words=words, hint=_("the money is sent again, or paid another way")
         )
-        spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
+        spoken = line_looks.describe_aloud(ShareStatus.PAID, self.name, self.amount)
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
-    def with_failed_capture(self) -> "Line":
-        """Return the line for an open share whose pledge could not be captured."""
+    def with_failed_capture(self, *, is_explained: bool) -> "Line":
+        """Return the line for an open share whose pledge could not be captured.
+
+        With `is_explained`, the notice above the lines says why.
+        """
         words_of_failure = _("{name}’s card could not be charged. The share is open again.").format(
             name=self.name
         )
+        hint = _("The share is open again.") if is_explained else words_of_failure
         look, tone, icon, words = LOOK_BY_STATUS[ShareStatus.OPEN]
         line = replace(self, look=look, tone=tone, icon=icon, words=words, was_not_taken=True)
-        return replace(line, hint=words_of_failure, spoken=words_of_failure, seen=f"{self.seen} not taken")
+        return replace(line, hint=hint, spoken=words_of_failure, seen=f"{self.seen} not taken")
+
+    def with_open_capture(self) -> "Line":
+        """Return the line for a share whose pledge is being captured."""
+        seen = f"{self.seen} being taken"
+        return replace(self, words=line_looks.BEING_TAKEN, is_being_taken=True, spoken="", seen=seen)
 
     def with_missing_reimbursement(self, *, is_owed: bool) -> "Line":
         """Return the line for a `reimbursed` share of which some money did not reach the lead's card.
@@ -172,7 +183,7 @@ class Line:
         words = LOOK_BY_STATUS[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("the money is sent again, or paid another way") if is_owed else ""
         went = "owed" if is_owed else "otherwise"
-        spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
+        spoken = line_looks.describe_aloud(ShareStatus.PAID, self.name, self.amount)
         seen = f"{self.seen} {went}"
         return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
 
@@ -197,7 +208,7 @@ class Line:
                 look, tone, icon, words = LOOK_AFTER_LOST_DISPUTE[status]
                 hint = self.hint if status in SHARE_PAID else ""
                 if status == ShareStatus.REIMBURSED:
-                    hint = _money_hint(self.hint)
+                    hint = line_looks.hint_after_lost_dispute(self.hint)
                 return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
 
@@ -225,8 +236,7 @@ def lines_of(
     lead = Line("lead", name, name[:1].upper(), money.display_for_payer(own, checkout.currency), 1)
     reimbursements, phones = _last_reimbursements(shares), queued_texts(checkout, shares, now)
     lines = [_share_line(checkout, share, now, reimbursements.get(share.pk), sms_error) for share in shares]
-    not_taken = {str(pk) for pk in ended_pledges.shares_not_taken(shares)}
-    lines = [line.with_failed_capture() if line.id in not_taken else line for line in lines]
+    lines = _with_captures(checkout, shares, lines)
     lines = [line.with_current_state(phones.get(line.id, ""), events) for line in lines]
     if events.accounts is not None:
         is_over = settling.is_refunded_by_others(checkout)
@@ -236,6 +246,20 @@ def lines_of(
             for line, share in zip(lines, shares, strict=True)
         ]
     return [lead, *lines]
+
+
+def _with_captures(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]) -> list[Line]:
+    """Return the lines. Correct those of pledges that are being captured or could not be captured."""
+    not_taken = {str(pk) for pk in ended_pledges.shares_not_taken(shares)}
+    being_taken = {str(pk) for pk in pledges.shares_being_taken(checkout, shares)}
+    lines = [line.with_open_capture() if line.id in being_taken else line for line in lines]
+    # The bill explains only the first of these shares, and only if no mate has declined.
+    has_notice = all(line.status != ShareStatus.DECLINED for line in lines)
+    first = next((line.id for line in lines if line.id in not_taken), "") if has_notice else ""
+    return [
+        line.with_failed_capture(is_explained=line.id == first) if line.id in not_taken else line
+        for line in lines
+    ]
 
 
 def _correct_for_money(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
@@ -292,7 +316,7 @@ def _share_line(
         status=share.status,
         **_look_fields(checkout, share, is_claimed=claimed_until is not None),
         hint=_claim_hint(checkout, share) if claimed_until else _hint_of_line(checkout, share, reimbursement),
-        spoken=_describe_aloud(share.status, name, amount),
+        spoken=line_looks.describe_aloud(share.status, name, amount),
         seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {claimed_until}"
         f" {amount} {share.units}",
         typed_name=share.name,
@@ -351,17 +375,6 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, reimbursement: Oper
             return ""
 
 
-def _money_hint(reimbursed_at: str) -> str:
-    """Return where the money of a paid share is, after the lead's bank has returned the order's money.
-
-    `reimbursed_at` is when the share was reimbursed, or "" if it was not. The shop keeps money that was not reimbursed,
-    because it covers a part of the shop's loss.
-    """
-    if not reimbursed_at:
-        return _("kept by the shop")
-    return format_html(_("{time}, went to your card"), time=reimbursed_at)
-
-
 def _claim_hint(checkout: Checkout, share: PaymentRequest) -> str:
     """Return the hint that says until when a claimed share is reserved."""
     until = share.claimed_until
@@ -375,20 +388,3 @@ def _format_moment(at: datetime, checkout: Checkout) -> SafeString:
     if local.date() != clock.now().astimezone(zone).date():
         return summary.day_with_time(at, checkout)
     return summary.short_time(at, zone)
-
-
-def _describe_aloud(status: str, name: str, amount: str) -> str:
-    match status:
-        case ShareStatus.PAID:
-            words = _("{name} has paid {amount}.")
-        case ShareStatus.REIMBURSED:
-            words = _("{name} has paid {amount}. We have refunded this amount to your card.")
-        case ShareStatus.DECLINED:
-            words = _("{name} said no.")
-        case ShareStatus.PAYING:
-            words = _("{name} is paying.")
-        case ShareStatus.OPEN:
-            words = _("{name} is asked for {amount}.")
-        case _:
-            return ""
-    return words.format(name=name, amount=amount)

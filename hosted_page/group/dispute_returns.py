@@ -1,6 +1,6 @@
-"""Writes texts for the lead about money that banks returned after lost disputes, to the lead or to mates."""
+"""Texts for the lead about disputes, and about money that banks returned to the lead, to mates or to the shop."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.settling.cards import Accounts
 from checkout.states import SHARE_PAID, ShareStatus
 from hosted_page import summary
+from hosted_page.status.shared_cells import SENT_AGAIN
 from payments import disputes, money
 from payments.models import Dispute
 
@@ -34,6 +35,26 @@ class ReturnedMoney:
     badge: str
     at: str
     words: str
+
+
+def review_sentence(checkout: Checkout, *, has_mate_paid: bool) -> str:
+    """Return the sentence about an open dispute.
+
+    If a mate has paid too, the sentence does not say whose payment is disputed (rule share.pauses).
+    """
+    if has_mate_paid:
+        return _("A bank is reviewing a payment for this order. You don’t need to do anything.")
+    words = _("Your bank is reviewing your payment of {amount}. You don’t need to do anything.")
+    return words.format(amount=money.display_for_payer(checkout.amount, checkout.currency))
+
+
+def sent_back_sentence(accounts: Accounts, share_ids: Collection[str]) -> str:
+    """Return the sentences about the reimbursements of these shares, which the lead's bank sent back."""
+    amount = sum(accounts.owed_to_lead(share) for share in accounts.shares if str(share.pk) in share_ids)
+    words = _("Your bank sent back {amount} of your mates’ payments.").format(
+        amount=money.display_for_payer(amount, accounts.checkout.currency)
+    )
+    return f"{words} {SENT_AGAIN}"
 
 
 def returned_money(
@@ -90,10 +111,12 @@ def _settlement_sentence(checkout: Checkout, reimbursed: Mapping[PaymentRequest,
     The sentence asks the lead to settle that amount with these mates.
     """
     name = next(iter(reimbursed)).shown_name if len(reimbursed) == 1 else ""
-    words = _("Your card also got <strong>{amount}</strong> from your mates. Sort that out with them.")
+    words = _(
+        "Your card also received <strong>{amount}</strong> from your mates. Please settle this with them."
+    )
     if name:
         words = _(
-            "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>. Sort that out with them."
+            "Your card also received <strong>{amount}</strong> from <bdi>{name}</bdi>. Please settle this with them."
         )
     return format_html(
         words, amount=money.display_for_payer(sum(reimbursed.values()), checkout.currency), name=name

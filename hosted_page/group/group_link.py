@@ -34,6 +34,8 @@ def group_link_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Share
     amounts = {share.amount for share in shares}
     words = _("{name} · {title} · take your share")
     if len(amounts) == 1 and not any(share.units for share in shares):
+        words = _("{name} · {title} · {amount}")
+    if len(shares) > 1 and len(amounts) == 1 and not any(share.units for share in shares):
         words = _("{name} · {title} · {amount} each")
     url = absolute(reverse("group", args=[link.token]))
     return SharedGroupLink(

@@ -1,6 +1,8 @@
 """The look, icon and text of a person's line on the lead's bill, for each status of a share."""
 
 from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from checkout.states import SHARE_PAID, ShareStatus
@@ -35,6 +37,7 @@ LOOK_AFTER_LOST_DISPUTE: dict[str, tuple[str, str, str, str | Promise]] = {
 # The tone, icon and text for a reimbursement that the lead's card returned.
 RETURNED_LOOK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
 CLAIMED_LOOK = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
+BEING_TAKEN = gettext_lazy("Being taken")  # the text for a pledge that is being captured
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PLEDGED: "card",
     ShareStatus.PAYING: "ring",
@@ -42,3 +45,32 @@ ICON_ON_BAR: dict[str, str] = {
     ShareStatus.REIMBURSED: "check",
     ShareStatus.DECLINED: "cross",
 }
+
+
+def describe_aloud(status: str, name: str, amount: str) -> str:
+    """Return what a screen reader says when a share gets this status, "" if it says no sentence."""
+    match status:
+        case ShareStatus.PAID:
+            words = _("{name} has paid {amount}.")
+        case ShareStatus.REIMBURSED:
+            words = _("{name} has paid {amount}. We have refunded this amount to your card.")
+        case ShareStatus.DECLINED:
+            words = _("{name} said no.")
+        case ShareStatus.PAYING:
+            words = _("{name} is paying.")
+        case ShareStatus.OPEN:
+            words = _("{name} is asked for {amount}.")
+        case _:
+            return ""
+    return words.format(name=name, amount=amount)
+
+
+def hint_after_lost_dispute(reimbursed_at: str) -> str:
+    """Return where the money of a paid share is, after the lead's bank has returned the order's money.
+
+    `reimbursed_at` is when the share was reimbursed, "" if it was not. The shop keeps money that was not
+    reimbursed. It covers a part of the shop's loss.
+    """
+    if not reimbursed_at:
+        return _("kept by the shop")
+    return format_html(_("{time}, went to your card"), time=reimbursed_at)

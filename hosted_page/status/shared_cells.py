@@ -12,6 +12,7 @@ YOU_ARE_NOT_CHARGED = _("You have not been charged")
 NOT_CHARGED_STRONG = _("<strong>You have not been charged.</strong>")
 CANNOT_TAKE = _("{shop} can’t take payments right now")
 NO_NEED = _("You have not been charged. You don’t need to do anything else.")
+NO_NEED_TO_PAY = _("You don’t need to pay anything.")
 NOTHING_MORE = _("No more payments are needed.")
 NO_MONEY_YET = _("No money has been taken yet. This can take up to a minute.")
 UNTIL_CONFIRMED = _("No money is held or taken until the payment is confirmed.")
@@ -31,12 +32,8 @@ REFUND_FAILED = _("The refund did not go through")
 GOES_BACK = _("Your money is going back")
 SOON_SHOWN = _("Your bank may take a few days to show it.")
 TRIED_TO_REFUND = _("{shop} tried to refund this order, but the bank did not accept it.")
-RETURNED_REFUND = (
-    _(
-        "{shop} refunded {amount}, but the bank returned some or all of it. You don’t need to do anything."
-        " It is sent again, or paid another way."
-    ),
-)
+SENT_AGAIN = _("You don’t need to do anything. The money will be sent again or paid to you another way.")
+RETURNED_REFUND = ("{returned}", SENT_AGAIN)
 
 
 def _unpaid_shares(*, is_covered: bool) -> Row:
@@ -65,7 +62,6 @@ NOT_OPEN = live_cell(
 _NOT_ASKED: Row = {V.REFUSED: NOT_COVERED[V.REFUSED], V.FORMER: NOT_COVERED[V.FORMER]}
 NOT_OPEN_YET: Row = {V.HOLDER: NOT_OPEN, V.GROUP_LINK: NOT_OPEN} | _NOT_ASKED
 NO_ONE_CHARGED = _("No one has been charged.")
-MATES_RELEASED = _("Your mates have not been charged. Any hold on their cards is released.")
 HOLDS_RELEASED = _("Any hold for this order is released.")
 NOT_COMPLETED = _("{shop} did not complete the order, and took no money.")
 EXPIRED: Row = {

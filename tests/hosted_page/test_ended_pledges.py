@@ -154,6 +154,31 @@ class TestAMateWhoseShareCouldNotBeTaken:
 
 
 @pytest.mark.rule("pledge.captured")
+class TestTheLeadWhoseMatesSharesAreBeingTaken:
+    def test_is_not_offered_the_link_if_no_share_is_free(self, lead: Payer, finn: Mate) -> None:
+        sam = Mate(share(lead.checkout, 3))
+        sam.sign_in("07700 900457")
+        sam.give_card(mates.AMYS)
+        pay_and_capture(lead)
+        page = plain(words(lead.get()))
+        assert page.count("Being taken") == 2 and "Paying" not in page
+        assert "We are taking your mates’ shares. Each share goes back to your Visa ending 4242." in page
+        assert "One link for everyone" not in page and "Links work until" not in page
+
+    def test_is_offered_the_link_for_a_free_share(self, lead: Payer, finn: Mate) -> None:
+        pay_and_capture(lead)
+        page = plain(words(lead.get()))
+        assert page.count("Being taken") == 1 and "One link for everyone" in page
+        assert "When a mate pays, their share goes back to your Visa ending 4242." in page
+
+    def test_reads_that_a_mate_who_pays_late_is_paying(self, lead: Payer) -> None:
+        pay_and_capture(lead)
+        PaymentRequest.objects.filter(position=2).update(status="paying")
+        page = plain(words(lead.get()))
+        assert "Paying" in page and "Being taken" not in page and "One link for everyone" in page
+
+
+@pytest.mark.rule("pledge.captured")
 class TestTheLeadWhoseMatesShareCouldNotBeTaken:
     def test_reads_that_the_share_is_open_again(self, lead: Payer) -> None:
         guest = Guest(lead.checkout)
@@ -162,11 +187,13 @@ class TestTheLeadWhoseMatesShareCouldNotBeTaken:
         lose_hold(lead, Mate(share(lead.checkout, 2)))
         assert share(lead.checkout, 2).is_kept(timezone.now()), "for Finn, who can try again"
         page = words(lead.get())
-        line = plain(page.split(f'id="share-{share(lead.checkout, 2).pk}"')[1].split("</li>")[0])
-        assert "Not paid yet Finn’s card could not be charged. The share is open again." in line
+        line = page.split(f'id="share-{share(lead.checkout, 2).pk}"')[1].split("</li>")[0]
+        line = plain(line.split(">", 1)[1])
+        assert "Not paid yet The share is open again." in line and "could not be charged" not in line
         assert "Taken" not in line and "kept until" not in line
         block = plain(page.split('id="not-taken"')[1].split("</section>")[0])
-        assert "Finn’s share could not be taken" in block and "You cover the £20.00 until then." in block
+        assert "Finn’s share could not be taken" in block and "Finn’s card could not be charged." in block
+        assert "You cover the £20.00 until then." in block
         assert "Copy their link" in block and "Yes, I’ll cover it" in block
 
     def test_reads_that_another_person_has_taken_it(self, lead: Payer) -> None:

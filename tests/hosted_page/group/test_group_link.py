@@ -15,6 +15,11 @@ def test_the_page_shows_the_text_of_the_group_message(lead: Payer, order: Checko
     assert "Lea · " in page and "take your share" in page and f"/pay/g/{token}" in page
     PaymentRequest.objects.update(amount=2000)
     assert "£20.00 each" in words(lead.get())
+    mate_shares.cancel(order.payment_requests.get(position=3).pk)
+    assert "£20.00 each" in words(lead.get()), "Amy can be asked again"
+    PaymentRequest.objects.filter(position=3).delete()
+    page = words(lead.get())
+    assert "· £20.00</span>" in page and "each" not in page
 
 
 def test_only_the_lead_sees_the_group_link(lead: Payer, order: Checkout) -> None:
