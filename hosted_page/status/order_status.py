@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from checkout import given_up_cards, refunds, settling
 from checkout.models import Checkout
@@ -18,7 +19,7 @@ from hosted_page.status import receipt, refund
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.receipt import Receipt
 from hosted_page.status.refund import RefundBill
-from hosted_page.status.shared_cells import HOLDS_RELEASED, MATES_RELEASED
+from hosted_page.status.shared_cells import HOLDS_RELEASED
 from hosted_page.status.table import cell_of
 from payments import disputes, money, open_operations, operator_stops
 from payments.models import Merchant, Operation, Payment
@@ -163,10 +164,10 @@ class _OrderView:
             case Situation.PAID:
                 since = self.now - (self.checkout.captured_at or self.now)
                 page.auto_return = self.is_lead and since < COUNTDOWN_DELAY and not self.checkout.has_mates
-            case Situation.REFUNDING | Situation.REFUNDED if self.is_lead:
+            case Situation.REFUNDING | Situation.REFUNDED | Situation.REFUND_RETURNED if self.is_lead:
                 show_refund(page, refund.bill_of_lead(self.checkout))
         if situation in WITHOUT_PLEDGES and self._has_mates_who_tried():
-            page.paragraphs.insert(1, SafeString(MATES_RELEASED))
+            page.paragraphs.insert(1, self._mates_released())
         page.receipt = self._receipt()
         return page
 
@@ -174,6 +175,14 @@ class _OrderView:
         """Return whether the viewer is the lead and a mate has tried to pledge a card."""
         shares = self.checkout.payment_requests.filter(mate__isnull=False)
         return self.is_lead and self.checkout.has_mates and shares.exists()
+
+    def _mates_released(self) -> SafeString:
+        words = ngettext(
+            "Your mate has not been charged. Any hold on their card is released.",
+            "Your mates have not been charged. Any hold on their cards is released.",
+            self.checkout.payment_requests.count(),
+        )
+        return SafeString(words)
 
     def _receipt(self) -> Receipt | None:
         """Return the receipt for the lead of a captured order, or None for anyone else."""
@@ -196,6 +205,8 @@ class _OrderView:
                 payment = self.operation.payment if self.operation else checkout.payment
                 asked_sentence = requested_amount_sentence(values["amount"], payment, is_owner=self.is_lead)
                 return values | {"asked": asked_sentence}
+            case Situation.REFUND_RETURNED if self.is_lead:
+                return values | {"returned": refund.returned_sentence(checkout, checkout.payment_id)}
             case Situation.SUSPENDED:
                 return values | {"until": summary.time_until(checkout.payable_until, self.now, checkout)}
             case Situation.EXPIRED:
@@ -315,7 +326,7 @@ def _release_reason(checkout: Checkout, *, is_cancelled: bool) -> str:
     if is_cancelled:
         return _("{shop} cancelled this order at {time}.")
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
-        return _("{shop} asked for the money, but the bank did not take it in time.")
+        return _("{shop} requested the payment, but the bank did not confirm it in time.")
     return _("{shop} did not confirm by {time}.")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -14,7 +15,7 @@ from django.utils.translation import ngettext
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling import cards
-from checkout.settling.cards import Accounts, Card
+from checkout.settling.cards import Accounts, Card, Part
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from payments import money
@@ -42,7 +43,8 @@ class Row:
 class RefundBill:
     """The amounts that were taken from a card, and the amounts that are returned to it.
 
-    The rows add up to `remaining`, the amount that is not returned.
+    The rows add up to `remaining`, the amount that is not returned. With `is_sent_back`, the card returned money of
+    the refund, and `remaining` is still owed to the payer.
     """
 
     card: str
@@ -52,6 +54,20 @@ class RefundBill:
     is_settled: bool
     when: str  # when the refund was settled, with the name of the time zone; "" while it is in progress
     others: str = ""
+    is_sent_back: bool = False
+
+
+def returned_sentence(checkout: Checkout, payment_uuid: UUID | None) -> str:
+    """Return the sentence about the refund of a card whose bank has sent back all or part of the refund."""
+    accounts = cards.read_accounts(checkout, is_locked=False)
+    card = accounts.cards.get(payment_uuid) if payment_uuid else None
+    owed = card.borne if card else 0
+    received = sum(part.received for part in _refund_parts(accounts, payment_uuid))
+    words = _("{shop} refunded {amount}, but your bank sent it back.")
+    if received:
+        words = _("{shop} refunded {amount}, but your bank sent part of it back.")
+    amount = money.display_for_payer(received + owed, checkout.currency)
+    return words.format(shop=checkout.merchant.name, amount=amount)
 
 
 def bill_of_lead(checkout: Checkout) -> RefundBill | None:
@@ -107,15 +123,12 @@ def _returned_amounts(
     """Return the amounts that were or will be returned to a card.
 
     They come in this order: refunds made directly at the provider, amounts that lost disputes returned,
-    amounts settled outside the service, and the refund itself.
+    amounts settled outside the service, the refund itself, and the part of the refund that the bank sent back.
     """
-    parts = [
-        part
-        for key, part in accounts.parts.items()
-        if key.payment_uuid == card.payment.pk and key.refund_uuid
-    ]
+    parts = _refund_parts(accounts, card.payment.pk)
+    sent_back = max(0, card.borne) if is_settled else 0
     settled = sum(part.settled for part in parts)
-    refunded = sum(part.received for part in parts) - settled
+    refunded = sum(part.received for part in parts) - settled + sent_back
     if not is_settled:
         refunded += sum(part.unconfirmed for part in parts) + max(0, card.owed(0))
     movements = [
@@ -123,8 +136,15 @@ def _returned_amounts(
         CardMovement(_("Returned by your bank"), -card.disputed, None),
         CardMovement(_("Paid back another way"), -settled, None),
         CardMovement(_refund_label(is_settled), -refunded, at),
+        CardMovement(_("Sent back by your bank"), sent_back, None),
     ]
     return [movement for movement in movements if movement.amount]
+
+
+def _refund_parts(accounts: Accounts, payment_uuid: UUID | None) -> list[Part]:
+    return [
+        part for key, part in accounts.parts.items() if key.payment_uuid == payment_uuid and key.refund_uuid
+    ]
 
 
 def _refund_label(is_settled: bool) -> str:
@@ -151,15 +171,20 @@ def _refund_bill(
     label, last_amount, at = movements[-1]
     goes_back = money.display_for_payer(-last_amount, currency) if label == _refund_label(is_settled) else ""
     when = summary.full_date_with_zone(at, zone) if at and is_settled else ""
-    remaining = money.display_for_payer(sum(amount for _label, amount, _at in movements), currency)
+    remaining = sum(amount for _label, amount, _at in movements)
+    is_sent_back = is_settled and remaining > 0
     card = _("Your {card}").format(card=summary.card_name(payment))
-    return RefundBill(card, goes_back, rows, remaining, is_settled, when, others)
+    left = money.display_for_payer(remaining, currency)
+    return RefundBill(card, goes_back, rows, left, is_settled, when, others, is_sent_back)
 
 
 def _other_cards_sentence(accounts: Accounts) -> str:
     """Return the sentence about the amounts that are returned to the mates' cards."""
     checkout = accounts.checkout
-    links_ended = _("Your mates’ links have ended.") if checkout.status == Status.REFUNDED else ""
+    links_ended = ""
+    if checkout.status == Status.REFUNDED:
+        count = checkout.payment_requests.count()
+        links_ended = ngettext("Your mate’s link has ended.", "Your mates’ links have ended.", count)
     mates = [(share, accounts.cards[share.payment_id]) for share in accounts.shares if share.payment_id]
     amounts = {share: card.payment.amount - card.outside - card.disputed for share, card in mates}
     paid = [share for share, amount in amounts.items() if amount > 0]

@@ -161,7 +161,7 @@ class _ShareView:
         page = self._page_for(situation, Viewer.PAID if self.is_mate else Viewer.PAY_LINK)
         if not self.is_mate:
             return page
-        if situation in (Situation.REFUNDING, Situation.REFUNDED):
+        if situation in (Situation.REFUNDING, Situation.REFUNDED, Situation.REFUND_RETURNED):
             show_refund(page, refund.bill_of_mate(self.checkout, self.share))
         paid_at = self.share.paid_at or self.share.created_at
         if page.state == "share_paid":
@@ -256,6 +256,8 @@ class _ShareView:
         }
         if self.share.expires_at is not None:
             values["until"] = summary.time_until(self.share.expires_at, self.now, self.checkout)
+        if situation == Situation.REFUND_RETURNED and self.is_mate:
+            values["returned"] = refund.returned_sentence(self.checkout, self.share.payment_id)
         if situation == Situation.EXPIRED:
             values["late"] = late_sentence(self.checkout, says_expired=True)
         if situation == Situation.BANK_RETURNED and self.returned_amount:

@@ -23,7 +23,10 @@ class TestTheRefund:
         come_back()
         page = speaking(Payer(refunded), language).get()
         assert shows(page, "The refund was returned")
-        assert shows(page, "{shop} refunded this order, but a bank returned some or all of it.")
+        assert shows(
+            page,
+            "{shop} refunded this order, but a bank sent money back. It will be sent again or paid another way.",
+        )
 
     @pytest.mark.parametrize("mates_", [1, 2])
     def test_after_mates_without_names_have_paid(

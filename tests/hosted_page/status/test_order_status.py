@@ -126,7 +126,7 @@ class TestEveryStateHasAnHonestPage:
         tasks.finish_operations()
         tasks.finish_operations()
         page = words(lea.get())
-        assert "asked for the money, but the bank did not take it in time" in page
+        assert "requested the payment, but the bank did not confirm it in time" in page
         assert "did not confirm" not in page and "Nothing was taken." in page
 
     def test_released_by_the_shop(self, lea: Payer) -> None:

@@ -28,7 +28,7 @@ def rows(page: str) -> list[tuple[str, str]]:
 
 
 def final_charge(page: str) -> str:
-    label = r"(?:Final charge to|Left on) your card(?: after the refund)?"
+    label = r"(?:Final charge to your card|Still owed to you)"
     found = re.search(label + r'</strong>\s*<span class="amount">([^<]*)<', page)
     assert found
     return found[1]
@@ -109,6 +109,15 @@ class TestTheLead:
         assert rows(page) == [("Taken", "£90.00"), ("Back when Finn paid", "−£90.00")]
         assert "<h1>Refunded</h1>" in page and final_charge(page) == "£0.00"
 
+    @pytest.mark.usefixtures("posted")
+    def test_with_one_mate_reads_about_one_link(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.pay(split="own", name=["Finn"], amount=["20"], your_name="Lea")
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk, rounds=3)
+        assert "Your mate’s link has ended." in words(lea.get())
+
 
 class TestAMate:
     def test_gets_the_share_refunded(self, lead: Payer, finn: Mate, order: Checkout) -> None:
@@ -135,8 +144,16 @@ class TestRefundReturnedAfterItSettled:
         assert finn.status() == "refunded" and "£20.00 goes back to your card" in words(finn.get())
         come_back()
         page = words(finn.get())
-        assert "<h1>The refund was returned</h1>" in page and "It is sent again, or paid another way" in page
-        assert rows(page) == [] and "to your card after" not in page and 'id="receipt"' in page
+        assert "<h1>The refund was returned</h1>" in page and 'id="receipt"' in page
+        assert (
+            "Acme Tickets refunded £20.00, but your bank sent it back. You don’t need to do anything." in page
+        )
+        assert rows(page) == [
+            ("Taken", "£20.00"),
+            ("Refunded", "−£20.00"),
+            ("Sent back by your bank", "£20.00"),
+        ]
+        assert "Still owed to you" in page and final_charge(page) == "£20.00"
         page = words(lead.get())
         assert "<h1>£70.00 goes back to your card</h1>" in page and final_charge(page) == "£0.00"
         assert "The refund was returned" not in page
@@ -146,7 +163,10 @@ class TestRefundReturnedAfterItSettled:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         settle(order)
         come_back()
-        assert "<h1>The refund was returned</h1>" in words(lea.get())
+        page = words(lea.get())
+        assert "<h1>The refund was returned</h1>" in page and "but your bank sent it back." in page
+        assert rows(page)[-1] == ("Sent back by your bank", final_charge(page))
+        assert "Final charge" not in page and "Sent back</span>" not in page.partition("<h1>")[2]
         page = words(reimbursed.get())
         assert "<h1>£20.00 goes back to your card</h1>" in page and final_charge(page) == "£0.00"
 
@@ -158,7 +178,7 @@ class TestRefundReturnedAfterItSettled:
         come_back()
         page = words(lea.get())
         assert "Sent back" in page and "is sent again, or paid another way" in page
-        assert "The bank returned some or all of the money that was sent to your card." in page
+        assert "Your bank sent back £20.00 of your mates’ payments. You don’t need to do anything." in page
         assert "ack on your card" not in page and "is back on" not in page
         page = words(reimbursed.get())
         assert "It goes back to Lea’s card." in page and "is back on" not in page and "came back" not in page

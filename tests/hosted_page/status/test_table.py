@@ -64,6 +64,7 @@ def test_a_failed_refund_is_reported_to_everyone_who_could_see_it(group: Group) 
     assert page.index("Which share is yours?") < page.index(tried), "the heading comes first"
     bill = plain(words(group.lead.get()))
     assert "The refund did not go through" in bill and "Acme Tickets tried to refund £90.00" in bill
+    assert "Acme Tickets still has the money. Ask Acme Tickets what happens next." in bill
     assert "tried to refund" in plain(words(Payer(group.order).get()))
     assert sum(mates.borne(group.order).values()) == group.order.amount
 
@@ -143,7 +144,7 @@ class TestAReplacedLink:
         group.lead.post("/ask-again", share=str(share.pk))
         share.refresh_from_db()
         for page in (words(bob.get()), words(other.get())):
-            assert "There is a newer link" in page and share.token not in page
+            assert "This link has been replaced" in page and share.token not in page
         assert bob.post("/decline")["Location"] == bob.path
         assert group.share(4).status == "open"
         SmsMessage.objects.all().delete()
@@ -154,13 +155,19 @@ class TestAReplacedLink:
         SmsMessage.objects.all().delete()
         other.sign_in("07700 900777")
         page = words(other.get())
-        assert "Ask Lea for the newer link." in plain(page) and share.token not in page
+        assert (
+            "Lea has made a new link for this share. Ask Lea for it." in plain(page)
+            and share.token not in page
+        )
 
     def test_of_a_share_without_a_number_says_whom_to_ask(self, group: Group) -> None:
         bob = Mate(group.share(4))
         group.lead.post("/ask-again", share=str(bob.share.pk))
         page = words(bob.get())
-        assert "Ask Lea for the newer link." in plain(page) and "Sign in to open it" not in page
+        assert (
+            "Lea has made a new link for this share. Ask Lea for it." in plain(page)
+            and "Sign in to open it" not in page
+        )
 
 
 @pytest.mark.rule("group.own_link")
