@@ -2,7 +2,7 @@
 
 from checkout import pledges, refunds, settling
 from checkout.models import Checkout
-from checkout.states import ShareStatus, Status
+from checkout.states import SHARE_PAID, ShareStatus, Status
 from hosted_page.group import group_members
 from hosted_page.group.group_members import GroupBill
 from hosted_page.status.cells import Situation
@@ -33,7 +33,8 @@ def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
     if bill.of(group_members.TAKEN):
         return Situation.ALL_TAKEN
     if bill.of(group_members.PAID):
-        return Situation.ALL_PAID
+        has_unpaid = checkout.payment_requests.exclude(status__in=SHARE_PAID).exists()
+        return Situation.NO_SHARE_LEFT if has_unpaid else Situation.ALL_PAID
     if settling.is_refunded_by_others(checkout):
         return Situation.REFUNDED_OUTSIDE
     has_expired = checkout.payment_requests.filter(status=ShareStatus.EXPIRED).exists()

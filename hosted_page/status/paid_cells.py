@@ -14,6 +14,7 @@ from hosted_page.status.shared_cells import (
     GOES_BACK,
     LINK_EXPIRED,
     NO_LONGER_ASKED,
+    NO_NEED_TO_PAY,
     NOT_CHARGED,
     NOT_COVERED,
     NOTHING_MORE,
@@ -92,13 +93,14 @@ PAID: dict[Situation, Row] = {
             FREE_AGAIN,
         )
     },
-    S.ALL_PAID: {V.GROUP_LINK: closed(_("No shares left to pay"), NOTHING_MORE)},
-    S.NOT_ASKED: {V.GROUP_LINK: closed(NO_LONGER_ASKED, _("You don’t need to pay anything."))},
+    S.ALL_PAID: {V.GROUP_LINK: closed(_("Everyone has paid"), NO_NEED_TO_PAY)},
+    S.NO_SHARE_LEFT: {V.GROUP_LINK: closed(_("No shares left to pay"), NO_NEED_TO_PAY)},
+    S.NOT_ASKED: {V.GROUP_LINK: closed(NO_LONGER_ASKED, NO_NEED_TO_PAY)},
     S.LINKS_EXPIRED: {V.GROUP_LINK: closed(LINK_EXPIRED, NOTHING_MORE)},
 }
 REVIEWED = _(
     "A bank is reviewing a payment for this order. This can take weeks. If the bank decides for {shop},"
-    " this link works again. If not, the link ends."
+    " this link works again. If not, this link stops working."
 )
 RETURNED: dict[Situation, Row] = {
     S.DISPUTED: NOT_COVERED
@@ -224,7 +226,9 @@ RETURNED: dict[Situation, Row] = {
             cell(
                 "refunded",
                 _("The refund was returned"),
-                _("{shop} refunded this order, but a bank returned some or all of it."),
+                _(
+                    "{shop} refunded this order, but a bank sent money back. It will be sent again or paid another way."
+                ),
                 action=SIGN_IN,
             ),
         ),

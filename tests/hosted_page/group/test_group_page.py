@@ -278,7 +278,7 @@ class TestPayingByTheGroupLink:
         self, zoe: Guest, ade: Guest, nameless: int, step: str, query: str
     ) -> None:
         zoe.take(nameless, name="Zoe")
-        assert "Leave this share" in words(zoe.get("/3"))
+        assert "Give this share up" in words(zoe.get("/3"))
         back = zoe.post(step)["Location"]
         assert back == zoe.path + query and share(nameless).status == "open"
         assert ("You have not been charged" in words(zoe.client.get(back))) == bool(query)
@@ -333,7 +333,7 @@ class TestTheQrCode:
             assert browser.get(f"{zoe.path}/qr")["Location"] == where
             part = browser.get(f"{zoe.path}/qr", headers={"HX-Request": "true"})
             assert part["HX-Redirect"] == where
-        assert "No shares left to pay" in words(zoe.get())
+        assert "Everyone has paid" in words(zoe.get())
         mates.give_back(order)
         assert zoe.get("/qr")["Location"] == zoe.path
 

@@ -252,6 +252,14 @@ def _all_paid(order: Checkout) -> Scene:
     return _after_capture(party, V.GROUP_LINK)
 
 
+def _no_share_left(order: Checkout) -> Scene:
+    party = _captured(order)
+    party.finn.pay()
+    assert mates.settled(party.finn.share) == "reimbursed"
+    mate_shares.decline(party.share(3).pk)
+    return _after_capture(party, V.GROUP_LINK)
+
+
 def _not_asked(order: Checkout) -> Scene:
     party = _captured(order)
     for share in order.payment_requests.all():
@@ -358,6 +366,7 @@ BUILDERS: dict[Situation, Callable[[Checkout], Scene]] = {
     S.CLAIMED: _claimed,
     S.ALL_TAKEN: _all_taken,
     S.ALL_PAID: _all_paid,
+    S.NO_SHARE_LEFT: _no_share_left,
     S.NOT_ASKED: _not_asked,
     S.LINKS_EXPIRED: _links_expired,
     S.DISPUTED: _disputed,
