@@ -216,16 +216,18 @@ def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> Ht
     unpaid = order_status.unpaid_sentence(target.checkout)
     reason = _("Someone else signed in to this order after you.")
     words = format_html("{} {}", unpaid, reason)
-    let_them_pay = _("If a mate has taken over, let them pay. If you take over, you pay.")
-    split_ends = _("If a mate has taken over, let them pay. If you take over, you pay, and their split ends.")
+    mate_pays = _("If that is your mate, you don’t need to do anything. To pay yourself, sign in again.")
+    split_ends = _(
+        "If that is your mate, you don’t need to do anything. To pay yourself, sign in again. Their split then ends."
+    )
     context: dict[str, Any] = {
-        "further": split_ends if target.checkout.has_mates else let_them_pay,
+        "further": split_ends if target.checkout.has_mates else mate_pays,
         "link": {"href": target.address("leave"), "label": _("Sign in and take over")},
         "cancel_url_path": "",
         "leave": None,
         "way_back": target.checkout.cancel_url,
     }
-    return rendering.render_message(request, target, _("Someone else has taken over"), words, **context)
+    return rendering.render_message(request, target, _("Someone else has signed in to pay"), words, **context)
 
 
 @for_form
@@ -245,7 +247,10 @@ def show_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_only_for_payer:
         link = {"href": target.sign_in_path(), "label": _("Sign in again")}
-    heading, words = _("You are signed out"), _("This was not saved. Your order has not changed.")
+    heading, words = (
+        _("You are signed out"),
+        _("This was not saved, and you were not charged. Your order has not changed."),
+    )
     return rendering.render_message(
         request, target, heading, words, link=link, status=403, cancel_url_path=""
     )

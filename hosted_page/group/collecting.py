@@ -179,9 +179,12 @@ def _sentence(checkout: Checkout, sums: Sums, count: int, missing: Sequence[str]
     if sums.missing:
         return CELL.paragraphs({"amount": _display(checkout, sums.missing)})[0]
     return format_html(
-        _(
+        ngettext(
             "Your card is held for the whole <strong>{total}</strong> first. Once {shop} confirms, we take your"
-            " mates’ shares, and <strong>{amount}</strong> goes back to your card."
+            " mate’s share, and <strong>{amount}</strong> goes back to your card.",
+            "Your card is held for the whole <strong>{total}</strong> first. Once {shop} confirms, we take your"
+            " mates’ shares, and <strong>{amount}</strong> goes back to your card.",
+            count,
         ),
         total=_display(checkout, checkout.amount),
         shop=checkout.merchant.name,

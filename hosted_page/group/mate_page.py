@@ -207,7 +207,7 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
 
 
 def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID | None) -> HttpResponse:
-    """Redirect the owner of a replaced link to the new link. Everyone else sees that a newer link exists.
+    """Redirect the owner of a replaced link to the new link. Show to everyone else that it was replaced.
 
     Rule share.replaced.
     """
@@ -219,11 +219,10 @@ def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: U
         SIGN_IN in request.GET or codes.has_waiting_code(target.subject, payer.browser_of(request))
     ):
         return sign_in.show_sign_in(request, target)
-    words = _("{name} has made a newer link for this share, so this one no longer works.")
-    further = _("Ask {name} for the newer link.").format(name=lead_name(target.checkout))
+    words = _("{name} has made a new link for this share. Ask {name} for it.")
     link = {"href": target.sign_in_path(), "label": _("Sign in to open it")} if may_sign_in else None
-    heading, text = _("There is a newer link"), words.format(name=lead_name(target.checkout))
-    return rendering.render_message(request, target, heading, text, further=further, link=link)
+    heading, text = _("This link has been replaced"), words.format(name=lead_name(target.checkout))
+    return rendering.render_message(request, target, heading, text, link=link)
 
 
 def _show_own_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

@@ -257,7 +257,7 @@ UNPAID: dict[Situation, Row] = {
             "releasing",
             _("Releasing. Nothing was taken."),
             ("{why}", _("<strong>{amount}</strong> on {card} is being released.")),
-            _("The bank has not ended the hold yet. We keep trying. This can take a few minutes."),
+            _("The bank has not ended the hold yet. We’re still trying. This can take a few minutes."),
             action=BACK_TO_SHOP,
             place="hold",
         ),

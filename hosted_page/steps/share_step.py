@@ -80,5 +80,5 @@ def decline_context(target: PaymentTarget) -> dict[str, str]:
     share = target.share
     if share is None or target.is_sent or target.replaced:
         return {"decline_action": "", "decline_label": ""}
-    label = _("I’m not paying this") if share.is_addressed else _("Leave this share")
+    label = _("I’m not paying this") if share.is_addressed else _("Give this share up")
     return {"decline_action": target.address("decline"), "decline_label": label}

@@ -84,8 +84,8 @@ class TestBeforeTheCode:
         refused = stranger.post("/prefilled")
         assert refused.status_code == 422
         page = words(refused)
-        assert "You’ve just asked for a code" in page and "data-resend-in" in page
-        assert "No text was sent. Your code is shown on the page where you asked for it." in page
+        assert "A code was requested just now" in page and "data-resend-in" in page
+        assert "No text was sent. The code is shown on the page where it was requested." in page
         assert page.count("ask for a new code") == 1 and 'role="alert"' not in page
         assert "button-main" not in words(refused), "it would fail"
         tells_nothing(again, refused, stranger.get(), stranger.post("/resend"))

@@ -105,11 +105,11 @@ class TestTheJourney:
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
         page = words(lea.get())
-        assert "Someone else has taken over" in page and "nothing is held on your card" in page
-        assert "If you take over, you pay." in page and f'href="{lea.checkout.cancel_url}"' in page
+        assert "Someone else has signed in to pay" in page and "nothing is held on your card" in page
+        assert "To pay yourself, sign in again." in page and f'href="{lea.checkout.cancel_url}"' in page
         assert "Who’s in on this?" in words(finn.get("/split"))
         finn.post("/split", split="equal", people="2", your_name="Finn")
-        assert "If you take over, you pay, and their split ends." in words(lea.get())
+        assert "To pay yourself, sign in again. Their split then ends." in words(lea.get())
 
     @pytest.mark.rule("sign_in.session")
     def test_fifteen_idle_minutes_sign_out(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,8 +63,9 @@ form
   textbox [required] "Enter the 6-digit code" (Works until {time}.)
   text: Works until {time}.
   text: TEST No text was sent. Your code is {code}.
-  checkbox "Remember me here for 30 days" (You need no code next time on this device. Don’t tick this if others use it.)
-  text: You need no code next time on this device. Don’t tick this if others use it.
+  checkbox "Remember me here for 30 days" (You won’t need a code next time on this device. Don’t tick this if \
+others use it.)
+  text: You won’t need a code next time on this device. Don’t tick this if others use it.
   button "Continue"
 text: You can ask for a new code in {time}
 form

@@ -25,7 +25,7 @@ class TestTheLead:
         assert lead.post("/ask-again", **share)["Location"].endswith(f"#link-{finn.share.pk}")
         assert f'id="link-{finn.share.pk}"' in words(lead.get()), "the line with the new link opens"
         assert (finn.status(), finn.share.name) == ("open", "Fionn")
-        assert "There is a newer link" in words(finn.get())
+        assert "This link has been replaced" in words(finn.get())
         assert Mate(finn.share).get().status_code == 200
         lead.post("/cancel-share", **share)
         assert finn.status() == "cancelled" and "You cover it" in words(lead.get())
@@ -54,7 +54,9 @@ class TestTheLead:
         stranger = Payer(lead.checkout)
         for client in (finn.client, stranger.client):
             answer = client.post(f"/pay{act}?id={lead.checkout.pk}", fields)
-            assert answer.status_code == 403 and "This was not saved." in words(answer)
+            assert answer.status_code == 403 and "This was not saved, and you were not charged." in words(
+                answer
+            )
         assert lead.post(act, share="x").status_code == 303
         amy.refresh_from_db()
         assert (amy.status, amy.name, amy.phone) == ("open", "Amy", "")

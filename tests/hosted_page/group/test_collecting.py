@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkout import authorizations, captures, pledges
+from checkout import authorizations, cancellations, captures, pledges
 from checkout.models import Checkout, PaymentRequest, Prefill
 from config.lib import clock
 from hosted_page.models import SmsMessage
@@ -68,6 +68,17 @@ class TestTheLead:
         page = plain(words(lead.get()))
         assert "Everyone’s in. Your share is £40.00" in page and "Pay £90.00 Everyone’s in" in page
         assert "£50.00 goes back to your card" in page and "60 minutes left" in page
+        assert "Once Acme Tickets confirms, we take your mates’ shares" in page
+
+    def test_with_one_mate_reads_about_one_share(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.sign_in()
+        one = {"name": ["Finn"], "amount": ["20"], "when": "first"}
+        lea.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | one)
+        Mate(share(unpaid, 2)).pay()
+        assert "Once Acme Tickets confirms, we take your mate’s share" in plain(words(lea.get()))
+        cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        assert "Your mate has not been charged." in plain(words(lea.get()))
 
     def test_is_called_you_on_the_bar_if_the_part_is_wide_enough(self, lead: Payer) -> None:
         assert 'text-anchor="middle">You</text>' in words(lead.get())
@@ -224,7 +235,7 @@ class TestAMate:
         page = words(finn.get())
         assert len(re.findall('<details name="withdraw-ways"', page)) == 2, "at most one question is open"
         question = page.partition('id="another-card-details"')[2].partition("</details>")[0]
-        said = "The hold on this card is released first. You’re no longer in until your other card is held."
+        said = "The hold on this card is released first. Until your other card is held, you’re not in."
         assert said in plain(question) and 'name="another"' in question.partition("</summary>")[2]
         assert "Use another card?" in question.partition("</summary>")[2]
         assert page.count('name="another"') == 1, "no other button gives up the card"
@@ -234,7 +245,7 @@ class TestAMate:
         answer = finn.post("/withdraw", another="1")
         assert answer["Location"] == finn.path + "/card" and finn.status() == "open"
         page = plain(words(finn.client.get(finn.get("/card")["Location"])))
-        assert "Use another card" in page and "The hold of £20.00 on your card is released." in page
+        assert "Choose another card" in page and "The hold of £20.00 on your card is released." in page
         assert "Once you are in Your bank holds £20.00 on the card that you enter here." in page
         assert "Your bank holds £20.00 on your card." not in page, "no card is held now"
         assert "left at" not in plain(words(lead.get()))

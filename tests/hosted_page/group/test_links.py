@@ -46,7 +46,7 @@ class TestTheLead:
     def test_must_sign_in_again_before_a_change_is_saved(self, lead: Payer, finn: Mate) -> None:
         lead.client.cookies.clear()
         answer = lead.post("/cancel-share", share=str(finn.share.pk))
-        assert answer.status_code == 403 and "This was not saved." in words(answer)
+        assert answer.status_code == 403 and "This was not saved, and you were not charged." in words(answer)
         assert "Sign in again" in words(answer)
         assert finn.status() == "open"
 

@@ -13,8 +13,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.m
 SUSPENDED = "Acme Tickets can’t take payments right now"
 CODE, HELD = "Enter the 6-digit code", "Held, not taken yet"
 CANCELLED, EXPIRED = "This order was cancelled", "This order has expired"
-ELSEWHERE, GROUP = "Someone else has taken over", "Lea paid. Which share is yours?"
-NO_MORE, NEWER, NOTHING = "Lea is no longer asking for this", "There is a newer link", "Nothing to pay now"
+ELSEWHERE, GROUP = "Someone else has signed in to pay", "Lea paid. Which share is yours?"
+NO_MORE, NEWER, NOTHING = (
+    "Lea is no longer asking for this",
+    "This link has been replaced",
+    "Nothing to pay now",
+)
 SPLIT, PAYING = "Who’s in on this?", "Paying your share"
 REFUNDED = "This order was refunded"
 BACK, SHARE_BACK = "£90.00 goes back to your card", "£20.00 goes back to your card"

@@ -27,7 +27,7 @@ from tests.hosted_page.status.reading import plain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("sign_in.said")]
 IDLE, HOUR, OUT, NEW = "15 minutes", "an hour", "signed out in another tab", "no cookies"
-NOT_SAVED = "This was not saved. Your order has not changed."
+NOT_SAVED = "This was not saved, and you were not charged. Your order has not changed."
 NOT_CHARGED = "You have not been charged."
 SAVED = "You have not been charged, and your split is saved."
 CODE_ENDED = "That code no longer works"

@@ -54,7 +54,10 @@ class TestTheNumber:
         speaking(Payer(order), language).post("/prefilled")
         page = speaking(Payer(order), language).post("/prefilled")
         assert shows(page, "We just texted a code to this number.")
-        assert shows(page, "The code works only in the browser or app where you asked for it.")
+        assert shows(
+            page, "Enter the code in the browser or app where it was requested. It works only there."
+        )
+        assert shows(page, "Or wait, and ask for a new code here.")
         assert shows(page, "You can ask for a new code in") and "notice tone-" not in words(page)
 
     def test_of_a_range_over_its_budget_gets_no_receipt(
@@ -107,7 +110,7 @@ class TestTheNumber:
         lea.post("/phone", phone=PHONE)
         network.is_down = True
         send_all()
-        assert shows(lea.get(), "The text to %(number)s may not have been sent. Ask for a new code.")
+        assert shows(lea.get(), "The text to %(number)s might not have been sent. Ask for a new code.")
 
     def test_that_has_received_the_receipt(
         self, lea: Payer, shows: Callable[..., bool], settings: Settings, monkeypatch: pytest.MonkeyPatch
@@ -302,7 +305,9 @@ def test_a_consent_that_is_saved(lea: Payer, shows: Callable[..., bool]) -> None
     Merchant.objects.update(opt_in_enabled=True)
     path = urlsplit(link.url(lea.checkout, "app")).path
     saved = lea.client.post(path, {"opt_in": "yes", "email": "lea@example.com", "version": "1"})
-    assert shows(lea.client.get(saved["Location"]), "Saved. You can stop any time.")
+    assert shows(
+        lea.client.get(saved["Location"]), "Saved. You can ask <bdi>%(shop)s</bdi> to stop at any time."
+    )
 
 
 class TestTheGroupsLink:

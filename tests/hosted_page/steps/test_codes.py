@@ -95,7 +95,7 @@ class TestCode:
         network.is_down = True
         send_all()
         page = text(words(lea.get()))
-        assert "The text to •••• 0123 may not have been sent. Ask for a new code." in page
+        assert "The text to •••• 0123 might not have been sent. Ask for a new code." in page
         assert "We text the code" not in page
 
     @pytest.mark.rule("sign_in.bound")

@@ -255,7 +255,7 @@ def test_a_previous_leads_form_does_not_change_the_next_leads_split(
     monkeypatch.setattr(SplitForm, "is_valid", meanwhile)
     assert lea.post("/split", split="all")["Location"] == f"/pay?id={lea.checkout.pk}"
     assert shares(lea.checkout) == [("Amy", 2000)]
-    assert "Someone else has taken over" in words(lea.get())
+    assert "Someone else has signed in to pay" in words(lea.get())
 
 
 @pytest.mark.rule("split.minimum")
