@@ -20,6 +20,7 @@ from payments.models import Merchant
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
+from tests.hosted_page.status.reading import plain
 from webhooks.models import Event, decrypt_if_personal
 
 pytestmark = pytest.mark.django_db
@@ -78,10 +79,12 @@ class TestALink:
         assert "Hear from" in words(page) and 'name="opt_in" value="yes"' in words(page)
         assert " checked" not in words(page)
         assert "This is optional." not in words(page)
+        assert "novalidate" in words(page), "the page reports a mistyped address, not the browser"
         assert words(page).index("Tick the box to get offers") < words(page).index('type="checkbox"')
         saved = Client().post(path, TICKED)
         assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
-        assert "Saved. You can stop any time." in words(Client().get(saved["Location"]))
+        page = plain(words(Client().get(saved["Location"])))
+        assert "You will hear from Acme Tickets Saved. You can ask Acme Tickets to stop at any time." in page
         [data] = event_data()
         assert data["opt_in"]["placement"] == "email_link" and data["subject"] == "lead"
         assert data["order"]["checkout_uuid"] == str(lea.checkout.pk)
@@ -195,7 +198,11 @@ class TestTheLead:
         stranger = Payer(lea.checkout)
         assert "Hear from" not in words(stranger.get())
         answer = stranger.post("/opt-in", **TICKED)
-        assert answer.status_code == 403 and "This was not saved." in words(answer) and event_data() == []
+        assert (
+            answer.status_code == 403
+            and "This was not saved, and you were not charged." in words(answer)
+            and event_data() == []
+        )
 
     def test_is_not_asked_if_the_shop_has_disabled_the_opt_in(self, lea: Payer, shop: Merchant) -> None:
         shop.opt_in_enabled = False
