@@ -103,7 +103,7 @@ class TestOrder:
         with nothing_moves():
             for answer in (lea.get("/split"), lea.get("/card")):
                 assert answer["Location"] == f"/pay?id={lea.checkout.pk}"
-            assert "This was not saved." in words(lea.post("/split", split="all"))
+            assert "This was not saved, and you were not charged." in words(lea.post("/split", split="all"))
             assert lea.get("/paid", card_token="tok_x").status_code == 404
             assert lea.get("/paid", card_token="tok_x", bound="forged").status_code == 404
         lea.sign_in()
@@ -115,7 +115,7 @@ class TestOrder:
             lea.client.cookies[name] = cookie
         with nothing_moves():
             assert "Your mobile number" in words(lea.get())
-            assert "This was not saved." in words(lea.post("/split", split="all"))
+            assert "This was not saved, and you were not charged." in words(lea.post("/split", split="all"))
 
     @pytest.mark.rule("sign_in.session")
     def test_a_sign_in_of_another_order_does_not_count(self, lea: Payer) -> None:

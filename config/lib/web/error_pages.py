@@ -16,7 +16,8 @@ from config.lib.web.paths import PAYER_PREFIXES
 RETRY_SECONDS = 5
 PORTAL = "/portal"
 OPERATORS = "/admin/"
-PREFIXES_ABOUT_TEXTS = ("/pay/stop/", "/pay/offers/")  # payers' links that are not about paying
+STOP_TEXTS = "/pay/stop/"  # a link that only texts contain
+PREFIXES_ABOUT_TEXTS = (STOP_TEXTS, "/pay/offers/")  # payers' links that are not about paying
 
 
 def template_context(request: HttpRequest) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def template_context(request: HttpRequest) -> dict[str, Any]:
         "request_id": request_id.current_id(),
         "is_payers": request.path.startswith(PAYER_PREFIXES),
         "is_about_texts": request.path.startswith(PREFIXES_ABOUT_TEXTS),
+        "is_stop_link": request.path.startswith(STOP_TEXTS),
         "is_portals": request.path.startswith(PORTAL),
         "is_operators": request.path.startswith(OPERATORS),
     }

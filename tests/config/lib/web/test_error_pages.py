@@ -57,10 +57,15 @@ class TestNotFoundPage:
         assert "There is no order at this address" in page
         assert page.index("You were not charged") < page.index("Open it again from the message or shop")
 
-    @pytest.mark.parametrize("path", ["/pay/stop/cut-off", "/pay/offers/cut-off"])
-    def test_does_not_mention_an_order_to_a_person_who_opens_a_link_about_texts(self, path: str) -> None:
+    @pytest.mark.parametrize(
+        ("path", "source"),
+        [("/pay/stop/cut-off", "the text message."), ("/pay/offers/cut-off", "the message or shop")],
+    )
+    def test_does_not_mention_an_order_to_a_person_who_opens_a_link_about_texts(
+        self, path: str, source: str
+    ) -> None:
         page = Client().get(path).content.decode()
-        assert "This link does not work" in page and "Open it again from the message" in page
+        assert "This link does not work" in page and f"Open it again from {source}" in page
         assert "order" not in page and "charged" not in page
 
     def test_does_not_mention_payment_outside_the_payers_pages(self) -> None:
