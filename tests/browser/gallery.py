@@ -131,6 +131,11 @@ def split(page: Page, mates: int) -> None:
         page.fill(f"#amount-{position}", "4")
 
 
+def runs_scripts(page: Page) -> bool:
+    """Return whether the browser runs scripts. The page must have an element for browsers that do not."""
+    return page.locator("noscript > *").count() == 0
+
+
 def give_card(page: Page, number: str) -> None:
     page.fill("#number", number)
     page.fill("#expiry", "08 / 49")

@@ -2,9 +2,18 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.gallery import Stage
+from tests.browser.gallery import Stage, runs_scripts
+
+
+def _add_one(page: Page, units: Locator) -> None:
+    """Raise a number of units from 0 to 1. Without script, type it and press the button that calculates again."""
+    if runs_scripts(page):
+        units.locator("button[data-more]").click()
+    else:
+        units.locator("input").fill("1")
+        page.click("noscript button[name=show] >> visible=true")
 
 
 def _alone(stage: Stage) -> Page:
@@ -12,7 +21,7 @@ def _alone(stage: Stage) -> Page:
     page = stage.at_the_split()
     page.check("#split-item")
     page.fill("#your-name", "Lea")
-    page.locator("button[data-more]").first.click()
+    _add_one(page, page.locator("#items [data-units]").first)
     return page
 
 
@@ -24,7 +33,7 @@ def _with_a_mate(stage: Stage) -> Page:
     page.fill("#name-2", "Finn")
     page.locator("[name=assign]").first.click()
     expect(page.locator(".unit-assign")).to_be_visible()
-    page.locator(".unit-assign button[data-more]").nth(1).click()
+    _add_one(page, page.locator(".unit-assign [data-units]").nth(1))
     return page
 
 
@@ -39,7 +48,7 @@ def _group_link(stage: Stage) -> Page:
     link = _waiting(stage).get_attribute(".one-link", "data-url") or ""
     page = stage.open_page()
     page.goto(link)
-    page.locator("button[data-more]").first.click()
+    _add_one(page, page.locator("[data-units]").first)
     expect(page.locator("[data-take]")).to_contain_text("£")
     return page
 

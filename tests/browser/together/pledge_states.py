@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.gallery import FINNS, Stage, give_card, split
+from tests.browser.gallery import FINNS, Stage, give_card, runs_scripts, split
 
 
 def collecting(stage: Stage) -> Page:
@@ -74,6 +74,8 @@ def _changes_split(stage: Stage) -> Page:
 def _some_are_in(stage: Stage) -> Page:
     lead = collecting(stage)
     pledged(stage, lead).context.close()
+    if not runs_scripts(lead):
+        lead.reload()  # sooner than the page reloads itself
     expect(lead.locator(".group-lines .look-pledged")).to_have_count(1)
     return lead
 
