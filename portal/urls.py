@@ -7,6 +7,7 @@ from allauth.account import views as account
 from allauth.mfa.base import views as mfa
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as totp
+from django.conf import settings
 from django.urls import include, path, re_path
 from django.views.decorators.http import require_POST
 from django.views.generic import RedirectView
@@ -96,6 +97,7 @@ portal = [
 
 # The pages from allauth that the service uses, under the names that allauth expects. There are no pages to sign
 # up or to manage e-mail addresses. A person without a password sets the first one through a password reset.
+_account_inactive = account.AccountInactiveView.as_view(extra_context={"write_to": settings.SUPPORT_EMAIL})
 _set_password = RedirectView.as_view(pattern_name="account_reset_password")
 accounts = [
     path("login/", account.login, name="account_login"),
@@ -103,7 +105,7 @@ accounts = [
     path("login/code/", account.request_login_code, name="account_request_login_code"),
     path("login/code/confirm/", account.confirm_login_code, name="account_confirm_login_code"),
     path("logout/", require_POST(account.logout), name="account_logout"),
-    path("inactive/", account.account_inactive, name="account_inactive"),
+    path("inactive/", _account_inactive, name="account_inactive"),
     path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
     path("password/change/", require_second_factor(account.password_change), name="account_change_password"),
     path("password/set/", _set_password, name="account_set_password"),

@@ -58,6 +58,10 @@ class TestPassword:
         assert people.log_in(client)["Location"] == "/accounts/inactive/"
         assert not people.is_in(client)
 
+    def test_of_a_closed_account_names_support_who_can_open_it(self, client: Client) -> None:
+        page = client.get("/accounts/inactive/").content.decode()
+        assert f"mailto:{ours.SUPPORT_EMAIL}" in page and "owner" not in page
+
     def test_page_links_to_the_other_portal(self, client: Client, settings: Settings) -> None:
         assert "Go to the live portal" not in client.get("/accounts/login/").content.decode()
         settings.LIVE_PORTAL_URL = "https://live.example/portal"
