@@ -6,7 +6,7 @@ from django.conf import settings
 
 from checkout import current_checkouts, refunds
 from checkout.models import Checkout, Refund
-from checkout.states import ShareStatus, Status
+from checkout.states import PLEDGEABLE, ShareStatus, Status
 from hosted_page import summary
 from payments import money
 from payments.models import Dispute, Operation, Payment, Posting
@@ -17,6 +17,7 @@ from webhooks.models import Subscription
 
 # The states in which the bank has not confirmed that it received the operation.
 NOT_RECEIVED = (Operation.State.PLANNED, *Operation.OPEN)
+NOT_ASKED = (ShareStatus.DRAFT, ShareStatus.CANCELLED)
 MAX_REFUNDS = 50  # the page shows only the newest refunds; the timeline has all of them
 
 
@@ -117,14 +118,13 @@ def _allowed_actions(order: Order) -> dict[str, bool]:
 def _hold_and_advice(order: Order) -> dict[str, Any]:
     """Return the time left to capture a held order, and advice about its capture or its event.
 
-    Both are None for other orders. While a capture is open, the time left is None too. For a voided order,
-    `has_endpoint` says whether the merchant has an endpoint now. For all other orders, `has_endpoint` is
-    true.
+    Both are None for other orders. While a capture is open, the time left is None too. For a held or a
+    voided order, `has_endpoint` says whether the merchant has an endpoint now. It is true for all other orders.
     """
     is_being_captured = order.open_kind == Operation.Kind.CAPTURE
     hold = None if is_being_captured else _time_left(order.checkout)
     endpoints = Subscription.objects.filter(merchant=order.checkout.merchant_id, ended_at=None)
-    has_endpoint = order.checkout.status != Status.VOIDED or endpoints.exists()
+    has_endpoint = order.checkout.status not in (Status.AUTHORIZED, Status.VOIDED) or endpoints.exists()
     return {"has_endpoint": has_endpoint, "hold": hold, "advice": endpoint_advice.advice_for(order)}
 
 
@@ -154,18 +154,31 @@ def _split_sums(order: Order) -> dict[str, Any] | None:
     if not order.checkout.has_mates:
         return None
     checkout, shares = order.checkout, order.shares
-    paid = [share for share in shares if share.paid_at is not None]
     reimbursed = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
     reimbursed += sum(order.reimbursed_amounts.values())
-    requested = sum(share.amount for share in shares)
     cards = order.accounts.cards.values() if order.accounts else ()
     disputed_amount = sum(card.disputed for card in cards if card.payment.kind == Payment.Kind.SHARE)
     return {
         "count": len(shares),
-        "paid": len(paid),
-        "asked_amount": money.display(requested, checkout.currency),
+        "paid": sum(share.paid_at is not None for share in shares),
+        "is_by_item": any(share.units for share in shares),
+        "asked_amount": money.display(sum(share.amount for share in shares), checkout.currency),
         "back_amount": money.display(reimbursed, checkout.currency),
         "disputed_amount": money.display(disputed_amount, checkout.currency) if disputed_amount else "",
+        **_pledge_sums(order),
+    }
+
+
+def _pledge_sums(order: Order) -> dict[str, Any]:
+    """Return how many mates are in and the amount that is held on their cards, before the capture."""
+    checkout = order.checkout
+    asked = [share for share in order.shares if share.status not in NOT_ASKED]
+    pledged = [share for share in asked if share.status == ShareStatus.PLEDGED]
+    return {
+        "is_open": checkout.status in PLEDGEABLE,
+        "is_collecting": checkout.status == Status.CREATED and bool(asked),
+        "pledged": len(pledged),
+        "held_amount": money.display(sum(share.amount for share in pledged), checkout.currency),
     }
 
 

@@ -14,10 +14,15 @@ from webhooks.models import Delivery, EventType
 
 
 class Advice(NamedTuple):
-    """A problem with an endpoint, and its remedy."""
+    """A problem with an endpoint, and its remedy.
+
+    `delivery` is the delivery that a person can send again. `has_no_event` means that the hold has no event.
+    """
 
     title: str
     text: str
+    delivery: Delivery | None = None
+    has_no_event: bool = False
 
 
 def advice_for(order: Order) -> Advice | None:
@@ -34,8 +39,9 @@ def advice_for(order: Order) -> Advice | None:
     remedy = f"capture the order through the API by {time_of(checkout.capture_before)}"
     if not deliveries:
         return Advice(
-            "Your server gets no checkout.authorized for this hold",
-            _with_api_remedy("You had no endpoint for it when the hold began.", remedy),
+            "This hold has no event",
+            f"When it began, you had no endpoint for checkout.authorized. To take the money, {remedy}.",
+            has_no_event=True,
         )
     delivery = deliveries[0]
     if delivery.status == Delivery.Status.DELIVERED or not delivery.attempt_count or delivery.lease_token:
@@ -57,9 +63,12 @@ def _failing_advice(delivery: Delivery, remedy: str) -> Advice:
     attempts = delivery.attempt_count
     next_at = delivery.next_attempt_at
     if next_at is None or not upcoming_entries.will_be_sent(delivery):
+        is_parked = delivery.status == Delivery.Status.PARKED
         return Advice(
-            "checkout.authorized is not sent again",
-            _with_api_remedy(f"Your endpoint failed {_times_words(attempts)}.", remedy),
+            f"checkout.authorized {'is parked' if is_parked else 'has no further attempt'}",
+            f"Your endpoint failed {_times_words(attempts)}. Fix it and send the event again, or {remedy}."
+            " Otherwise no money is taken.",
+            delivery,
         )
     is_last = attempts + 1 >= retries.SCHEDULES[delivery.event_type].attempts
     position = "last" if is_last else "next"
@@ -67,10 +76,6 @@ def _failing_advice(delivery: Delivery, remedy: str) -> Advice:
         f"Your endpoint has failed {_times_words(attempts)}",
         f"The {position} attempt is at {time_of(next_at)}. Fix the endpoint before then, or {remedy}.",
     )
-
-
-def _with_api_remedy(problem: str, remedy: str) -> str:
-    return f"{problem} {remedy[:1].upper()}{remedy[1:]}, otherwise no money is taken."
 
 
 def _times_words(count: int) -> str:

@@ -2,6 +2,7 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.utils.html import strip_tags
 
 from checkout import cancellations, captures, refunds
 from checkout.models import Checkout
@@ -23,6 +24,11 @@ client = stage.client_of(Role.SUPPORT)
 
 def page_of(checkout: Checkout) -> str:
     return f"/portal/checkouts/{checkout.pk}"
+
+
+def pairs_of(client: Client, checkout: Checkout) -> str:
+    """Return the words of the order's page, without tags."""
+    return " ".join(strip_tags(client.get(page_of(checkout)).content.decode().replace("<", " <")).split())
 
 
 @pytest.mark.rule("refund.returned")
@@ -83,8 +89,9 @@ class TestHeldPage:
         Delivery.objects.update(next_attempt_at=clock.now())
         stage.deliver(acme, 500)
         words = client.get(page_of(held)).content.decode()
-        assert "checkout.authorized is not sent again" in words and "Your endpoint failed 4 times." in words
-        assert "Capture the order through the API by" in words
+        assert "checkout.authorized is parked" in words and "Your endpoint failed 4 times." in words
+        assert "Fix it and send the event again, or capture the order through the API by" in words
+        assert f'href="/portal/deliveries/{Delivery.objects.get().pk}">See the delivery</a>' in words
 
     @pytest.mark.rule("doubt.capture_before", "doubt.capture_after")
     def test_says_that_the_outcome_of_a_capture_is_unknown(self, client: Client, held: Checkout) -> None:
@@ -92,11 +99,14 @@ class TestHeldPage:
         words = client.get(page_of(held)).content.decode()
         assert "Your capture is not decided yet" in words and "the outcome is unknown" in words
         assert "The hold ends automatically, unless your capture succeeds" in words
-        assert "Time to capture" not in words and "Your server gets no" not in words
+        assert "Time to capture" not in words and "This hold has no event" not in words
 
     def test_says_that_no_server_is_notified(self, client: Client, held: Checkout) -> None:
         words = client.get(page_of(held)).content.decode()
-        assert "Your server gets no checkout.authorized for this hold" in words
+        assert "This hold has no event" in words and "you had no endpoint for checkout.authorized" in words
+        assert "Add your endpoint" not in words, "support cannot change webhooks"
+        owner = stage.browser(stage.person(held.merchant, Role.OWNER))
+        assert 'href="/portal/webhooks">Add your endpoint</a>' in owner.get(page_of(held)).content.decode()
 
     @pytest.mark.parametrize(("status", "is_due"), [("captured", True), ("voided", False)])
     def test_of_a_split_that_ended_without_a_capture_owes_the_lead_nothing(
@@ -109,6 +119,19 @@ class TestHeldPage:
         words = client.get(page_of(unpaid)).content.decode()
         assert "Mates paid" in words and ("Paid back to the lead" in words) == is_due
         assert ("Hold ended" in words) != is_due
+
+    def test_of_an_unpaid_split_shows_who_is_in_and_what_their_cards_hold(
+        self, client: Client, unpaid: Checkout
+    ) -> None:
+        mates.split(unpaid, 2000, 3000)
+        words = pairs_of(client, unpaid)
+        assert "Mates 2 Their shares £50.00" in words and "Paid back" not in words
+        mates.split(unpaid, 2000, 3000, everyone_first=True)
+        assert "The customer pays When the mates are in Mates in 0 of 2" in pairs_of(client, unpaid)
+        mates.pay(unpaid.payment_requests.earliest("position"))
+        words = pairs_of(client, unpaid)
+        assert "Mates in 1 of 2 Held on mates’ cards £20.00 of £50.00" in words
+        assert "Paid back" not in words and "Mates paid" not in words
 
 
 @pytest.mark.rule("cancel.portal", "read.actions")
