@@ -28,6 +28,7 @@ from payments import disputes, money, operator_stops
 from payments.models import Dispute, Merchant
 from portal import audit_words
 from portal.dashboard import merchant_tasks
+from portal.mail import change_subjects
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
 from portal.orders.entries import card_of
 
@@ -44,7 +45,7 @@ for _outcome in ("sent", "failed", "dropped"):
     OUTCOMES.labels(_outcome)  # begin at 0; otherwise, an alert would not notice the first one
 SERVER = Bulkhead(4, name="mail")  # maximum threads per process that a hanging mail server can block
 SUBJECTS = {
-    "sensitive_change": "{merchant}: {what}",
+    "sensitive_change": "{merchant}: {change}",
     "keys_of_person": "{merchant}: API keys that {person} still knows",
     "invitation": "Join {shop}",
     "endpoint_failing": "{merchant}: your webhook endpoint has failed for an hour",
@@ -243,13 +244,16 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
 def _change_facts(entry: AuditEntry, text: str) -> dict[str, Any]:
     """Return the facts in a mail about a sensitive change.
 
-    If the text already names the changed settings or the new member's role, `facts` is "".
+    If the text already names the changed settings or the person with their role, `facts` is "".
     """
-    has_facts = entry.action not in ("settings_changed", "invitation_accepted")
-    if entry.action == "invitation_accepted":
+    has_facts = entry.action not in ("settings_changed", "person_invited", "invitation_accepted")
+    if entry.action == "person_invited":
+        text = f"Invited {entry.facts['email']}"
+    if entry.action in ("person_invited", "invitation_accepted"):
         text = f"{text} as {Role(entry.facts['role']).in_words}"
     return {
         "entry": entry,
+        "change": change_subjects.change_subject(entry),
         "what": text[:1].lower() + text[1:],
         "facts": audit_words.facts_in_words(entry) if has_facts else "",
         "needs_approval": entry.facts.get("is_approved") is False,

@@ -48,9 +48,7 @@ class TestChange:
         assert first.facts == ENDPOINT | {"is_approved": False} and first.address == "127.0.0.1"
         assert mail.outbox == [], "no answer waits for a mail"
         assert sorted(mailed()) == sorted(
-            ["changed the webhook endpoint"] * 2
-            + ["rotated the signing secret"] * 2
-            + ["removed the webhook endpoint"]
+            ["webhook endpoint changed"] * 2 + ["signing secret rotated"] * 2 + ["webhook endpoint removed"]
         )
         assert f"Key “Key” changed the webhook endpoint: {ENDPOINT['url']}, " in mail.outbox[0].body
         assert "revoke that key" in mail.outbox[0].body

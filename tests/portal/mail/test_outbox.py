@@ -134,7 +134,7 @@ class TestSending:
         client.post("/portal/webhooks/rotate", REMOTE_ADDR="203.0.113.7")
         outbox.send_due()
         (sent,) = mail.outbox
-        assert sent.subject == "TEST · Acme Tickets: rotated the signing secret"
+        assert sent.subject == "TEST · Acme Tickets: signing secret rotated"
         assert "lea@acme.example rotated the signing secret." in sent.body
         assert "From: 203.0.113.7" in sent.body and "req_" in sent.body and "whsec_" not in sent.body
 

@@ -45,6 +45,12 @@ class TestInvitation:
         assert Client().get(link).status_code == 404, "it is good once"
         assert AuditEntry.objects.filter(action="invitation_accepted", user=dora.user).exists()
         outbox.send_due()
+        invited, joined = ("Dora@Acme.example invited", "dora@acme.example joined the team")
+        subjects = [sent.subject.partition(": ")[2] for sent in mail.outbox]
+        assert invited in subjects and joined in subjects, subjects
+        mailed = str(mail.outbox[subjects.index(invited)].body)
+        assert " invited Dora@Acme.example as a developer.\n\nWhen: " in mailed
+        assert "If you do not recognise this change, remove that person" in mailed
         body = str(mail.outbox[-1].body)
         assert body.startswith("dora@acme.example joined the team as a developer.\n")
         assert "If none of you invited this person, remove them" in body
