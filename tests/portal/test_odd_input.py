@@ -1,5 +1,6 @@
 """Unusual text in a portal address or form does not cause an error."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,8 +111,19 @@ def test_in_the_address_of_the_page_that_asks(url: str) -> None:
     assert client.get("/portal", headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("place", ["checkouts?state", "deliveries?outcome", "refunds?state", "audit?action"])
+@pytest.mark.parametrize(
+    "place", ["checkouts?state", "deliveries?outcome", "refunds?state", "requests?outcome", "audit?action"]
+)
 def test_of_a_choice_that_a_filter_does_not_have_is_named(client: Client, place: str) -> None:
     page = client.get(f"/portal/{place}=lost").content.decode()
-    assert "Choose one of these." in page and 'aria-invalid="true"' in page
-    assert "Choose one of these." not in client.get(f"/portal/{place}=").content.decode()
+    assert re.search(r"No such (state|outcome|action)\. The list is not filtered\.", page)
+    assert 'aria-invalid="true"' in page
+    assert "The list is not filtered." not in client.get(f"/portal/{place}=").content.decode()
+
+
+@pytest.mark.parametrize("place", ["checkouts", "refunds", "deliveries", "balance", "audit"])
+def test_of_an_invalid_day_says_that_the_list_is_not_filtered(client: Client, place: str) -> None:
+    said = "Enter a valid date"
+    page = client.get(f"/portal/{place}?since=abc").content.decode()
+    assert said in page and "The list is not filtered." in page
+    assert said not in client.get(f"/portal/{place}?since=").content.decode()
