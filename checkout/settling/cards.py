@@ -100,6 +100,7 @@ class Card:
     # Refunds that others made at the provider, confirmed or not. A refund that replaces a returned refund is not
     # counted.
     outside: int = 0
+    outside_unconfirmed: int = 0  # the part of `outside` that is not confirmed yet
     disputed: int = 0  # withdrawn by disputes, and not reinstated
     outstanding: int = 0  # returned refunds that are still owed
 
@@ -234,6 +235,7 @@ def _add_operations(accounts: Accounts, operations: Iterable[Operation], movemen
             card.unconfirmed += operation.amount
             card.accepted += operation.amount if operation.state == State.PENDING else 0
             card.outside += operation.amount if key is None else 0
+            card.outside_unconfirmed += operation.amount if key is None else 0
 
 
 def _add_movements(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:

@@ -27,7 +27,7 @@ BANK: dict[str, tuple[str, str]] = {
     Operation.Kind.REFUND: ("Giving {amount} back to {card}", "The bank gave {amount} back to {card}"),
 }
 OUTSIDE = (
-    "Refunding {amount} to {card} in the bank’s dashboard",
+    "A refund of {amount} to {card} was made in the bank’s dashboard",
     "{amount} was refunded to {card} in the bank’s dashboard",
 )
 # For each kind of booking: the title of its entry, and the title of the entry that reverses it.

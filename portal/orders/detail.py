@@ -51,11 +51,13 @@ def order_context(order: Order) -> dict[str, Any]:
 
 def _bank_context(order: Order) -> dict[str, Any]:
     """Return the disputes, the actions outside the service, the bank's answer to a refund, and our support address."""
+    outside_sums = outside_actions.outside_refund_sums(order)
     return {
         "bank_has": _refund_progress(order) if order.checkout.status == Status.REFUNDING else "",
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
         "outside": outside_actions.open_actions(order),
-        "outside_left": outside_actions.outside_refund_sums(order),
+        "outside_left": outside_sums,
+        "pending_badge": badges.REFUND_PENDING if outside_sums.get("on_its_way") else None,
         "support": settings.SUPPORT_EMAIL,
     }
 

@@ -95,18 +95,22 @@ def _action_title(kind: str, facts: Mapping[str, Any]) -> str:
 def outside_refund_sums(order: Order) -> dict[str, str]:
     """Return how much of a captured order was refunded in the bank's dashboard, and the remaining amount.
 
+    Refunds that have not settled yet are under `on_its_way`, the others under `given_back`. Both are "" for zero.
     The result is empty for other orders, and if no money was refunded there.
     """
     if order.accounts is None or order.checkout.status != Status.CAPTURED:
         return {}
-    given_back, currency = (
-        sum(card.outside for card in order.accounts.cards.values()),
-        order.checkout.currency,
+    cards, currency = order.accounts.cards.values(), order.checkout.currency
+    refunded, on_its_way = (
+        sum(card.outside for card in cards),
+        sum(card.outside_unconfirmed for card in cards),
     )
-    if not given_back:
+    if not refunded:
         return {}
+    settled = refunded - on_its_way
     return {
-        "given_back": money.display(-given_back, currency),
+        "on_its_way": money.display(-on_its_way, currency) if on_its_way else "",
+        "given_back": money.display(-settled, currency) if settled else "",
         "left": money.display(refundable_amount(order), currency),
     }
 

@@ -101,7 +101,7 @@ class TestEntries:
     def test_of_a_dashboard_refund_show_its_status(self, captured: Checkout) -> None:
         given = refund_outside(captured.payment, 2000, is_pending=True)
         *_, going = entries_of(captured)
-        assert going.title == "Refunding £20.00 to Visa ending 4242 in the bank’s dashboard"
+        assert going.title == "A refund of £20.00 to Visa ending 4242 was made in the bank’s dashboard"
         assert (going.tone, going.text) == ("move", "Accepted by the bank, not settled yet.")
         end(captured, given)
         *_, done = entries_of(captured)

@@ -170,9 +170,10 @@ class TestADashboardRefund:
         given = refund_outside(captured.payment, 1000, is_pending=True)
         assert (
             ">Refund £80.00</a>" in shown()
-            and "Refunding £10.00 to Visa ending 4242 in the bank’s" in shown()
+            and "A refund of £10.00 to Visa ending 4242 was made in the bank’s" in shown()
         )
-        assert re.search(r"Where the money is.*−£10\.00.*Still charged</strong> .*£80\.00<", shown())
+        way = r"Where the money is.*On its way back</dt>[^−]*−£10\.00.*Still charged</strong> .*£80\.00<"
+        assert re.search(way, shown()) and "Refund pending</span>" in shown()
         assert 'class="notice' not in shown()
         assert 'The rest goes back to the cards that paid: <strong class="amount">£80.00' in shown("/refund")
         refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
