@@ -46,8 +46,13 @@ def reason_in_words(row: Dispute) -> str:
     """Return the reason for a dispute as a sentence. A reason that is not in REASON_SENTENCES is quoted."""
     payer = payer_of(row.payment)
     if row.reason in REASON_SENTENCES:
-        return f"The {payer}’s reason: “{REASON_SENTENCES[row.reason]}”"
-    return f"The {payer}’s bank calls it “{row.reason.replace('_', ' ')}”."
+        return f"The {payer}’s reason: {quoted_reason(row)}"
+    return f"The {payer}’s bank calls it {quoted_reason(row)}."
+
+
+def quoted_reason(row: Dispute) -> str:
+    """Return the reason for a dispute in quotation marks: the payer's sentence, or else the bank's word for it."""
+    return f"“{REASON_SENTENCES.get(row.reason) or row.reason.replace('_', ' ')}”"
 
 
 def blocking_dispute(checkout_uuid: UUID) -> Dispute | None:

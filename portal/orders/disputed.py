@@ -9,7 +9,7 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from payments import money
-from payments.disputes import payer_of, reason_in_words
+from payments.disputes import payer_of, quoted_reason, reason_in_words
 from payments.models import Dispute
 from portal import badges
 from portal.badges import Badge
@@ -47,6 +47,7 @@ def dispute_context(row: Dispute) -> dict[str, Any]:
         "title": dispute_title(row),
         "card": card_of(row.payment),
         "reason": reason_in_words(row),
+        "quoted_reason": quoted_reason(row),
         "where": MONEY_PLACES[Dispute.Status(row.status)].format(payer=payer),
         "send_by": send_by,
         "days_left": days_left or None,

@@ -49,6 +49,9 @@ def test_the_page_of_a_disputed_order_says_where_the_money_is(
     assert "payer" not in words.lower(), "one word for the person"
     assert ("At the bank" in words) == (is_won is None)
     assert "I did not make this payment." in words and "<dd>fraudulent" not in words.lower()
+    is_decided = is_won is not None
+    assert ("<dt>Reason</dt><dd>“I did not make this payment.”</dd>" in words) == is_decided
+    assert ("No answer needed any more" in words) == is_decided
 
 
 @pytest.mark.parametrize(
