@@ -121,6 +121,14 @@ class TestReset:
         assert people.mails()[-1].subject.endswith("Your password was reset")
         assert "reset your password now, and tell your team:" in str(people.mails()[-1].body)
 
+    def test_says_once_that_the_password_has_changed_and_all_sessions_have_ended(
+        self, client: Client, lea: User
+    ) -> None:
+        self.choose(client, self.link(client))
+        page = client.get("/accounts/password/reset/key/done/").content.decode()
+        assert "All your sessions have ended. Log in with the new password." in page
+        assert "All other sessions" not in page and "Your password is changed" not in page
+
     def test_link_works_once(self, client: Client, lea: User) -> None:
         link = self.link(client)
         self.choose(client, link)
