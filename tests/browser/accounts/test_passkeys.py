@@ -31,7 +31,7 @@ print(User.objects.get(email="{}").memberships.get().merchant_id)
 def give_password(owner: Owner) -> None:
     """Log in with e-mail and password, and stop at the page that asks for the second factor."""
     owner.log_in()
-    owner.see("Prove that it is you")
+    owner.see("Confirm it’s you")
 
 
 def add(owner: Owner, name: str) -> None:

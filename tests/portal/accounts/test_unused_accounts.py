@@ -42,7 +42,7 @@ def pass_days(user: User, days: int) -> None:
 
 
 def subjects() -> list[str]:
-    return [str(sent.subject).removeprefix("[Sandbox] ") for sent in people.mails()]
+    return [str(sent.subject).removeprefix("TEST · ") for sent in people.mails()]
 
 
 def give_code(client: Client) -> str:
