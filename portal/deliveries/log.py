@@ -161,7 +161,10 @@ def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
 
 
 def _retry_policy(delivery: Delivery) -> str:
-    return POLICIES.get(delivery.event.type, THREE_DAYS)
+    policy = POLICIES.get(delivery.event.type, THREE_DAYS)
+    if delivery.resent_by or delivery.resent_count:
+        return f"{policy.removesuffix('.')}, plus the attempts that you request."
+    return policy
 
 
 def _attempt_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:

@@ -164,6 +164,18 @@ class TestResend:
         assert delivery.status == "pending" and delivery.resent_by.startswith("user:")
         assert done["Location"].startswith(f"/portal/deliveries/{delivery.pk}")
 
+    def test_counts_as_an_attempt_in_addition_to_the_automatic_ones(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        delivery = stage.deliver(acme, 500)
+        automatic, more = "We try 9 times in about three days", ", plus the attempts that you request."
+        assert f"{automatic}." in client.get(f"/portal/deliveries/{delivery.pk}").content.decode()
+        client.post("/portal/deliveries/resend", {"which": "one", "delivery": str(delivery.pk)})
+        stage.deliver(acme, 500)
+        assert automatic + more in client.get(f"/portal/deliveries/{delivery.pk}").content.decode()
+
     def test_updates_the_badge_with_the_answer(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         delivery = stage.parked(acme)
