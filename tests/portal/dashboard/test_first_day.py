@@ -24,6 +24,14 @@ client = stage.client_of(Role.OWNER)
 
 @pytest.mark.rule("portal.first_day")
 class TestHome:
+    def test_opens_no_step_while_payments_are_stopped(self, client: Client, acme: Merchant) -> None:
+        keys.create_client(acme, "Shop")
+        assert 'class="next-step"' in client.get("/portal").content.decode()
+        factories.stop(acme)
+        words = client.get("/portal").content.decode()
+        assert "You can go on with these steps when payments work again." in words
+        assert 'class="next-step"' not in words and "<pre" not in words
+
     def test_starts_with_the_checklist_until_the_first_capture(self, client: Client, acme: Merchant) -> None:
         words = client.get("/portal").content.decode()
         assert "Take your first payment" in words and "0 of 14 done" in words

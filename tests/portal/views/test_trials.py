@@ -239,6 +239,14 @@ class TestMakeOrder:
         words = client.post(ORDER, follow=True).content.decode()
         assert "limit of 1 test orders an hour" in words
 
+    def test_offers_no_case_while_payments_are_stopped(self, client: Client, acme: Merchant) -> None:
+        run, later = "Run it<span", "You can run these cases when payments work again."
+        words = client.get(PAGE).content.decode()
+        assert run in words and later not in words
+        factories.stop(acme)
+        words = client.get(PAGE).content.decode()
+        assert run not in words and later in words
+
     def test_makes_no_order_while_payments_are_stopped(self, client: Client, acme: Merchant) -> None:
         operator_stops.suspend(acme, reason="Fraud")
         assert "payments are stopped" in client.post(ORDER, follow=True).content.decode()
