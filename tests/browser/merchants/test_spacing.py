@@ -46,6 +46,18 @@ def test_chips_are_apart_from_each_other_and_from_what_they_filter(
     assert table[1] - max(chip[3] for chip in chips) >= 12
 
 
+@pytest.mark.parametrize(
+    ("path", "tabs"), [("/portal/webhooks", ".tabs > a"), ("/api/docs", ".tabs > label")]
+)
+def test_the_languages_of_code_are_on_one_line_of_a_phone(
+    desk: Desk, page: Page, path: str, tabs: str
+) -> None:
+    page.set_viewport_size({"width": 375, "height": 812})
+    desk.at(page, path)
+    boxes: list[Box] = page.locator(".tabs").first.locator(tabs.removeprefix(".tabs > ")).evaluate_all(BOXES)
+    assert len(boxes) >= 6 and len({round(box[1]) for box in boxes}) == 1
+
+
 @pytest.mark.parametrize("path", ["checkouts", "refunds", "deliveries", "requests", "audit"])
 def test_filters_are_on_one_line_on_a_desktop(desk: Desk, page: Page, path: str) -> None:
     """Filters in the same line are aligned at the bottom.
