@@ -31,7 +31,7 @@ ALLOWED_MOVES: dict[tuple[Status, Status], str] = {
     (Status.AUTHORIZED, Status.VOIDED): "the merchant cancels, or two minutes pass",
     (Status.CAPTURED, Status.REFUNDING): "a refund is accepted",
     (Status.REFUNDING, Status.REFUNDED): "the provider confirms the refund",
-    (Status.REFUNDING, Status.CAPTURED): "the provider fails the refund",
+    (Status.REFUNDING, Status.CAPTURED): "the provider refuses the refund",
 }
 
 # A checkout has one of these statuses if its money was captured.
@@ -71,10 +71,10 @@ ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.OPEN, ShareStatus.DECLINED): "the mate says no",
     (ShareStatus.OPEN, ShareStatus.EXPIRED): "no one pays in time",
     (ShareStatus.OPEN, ShareStatus.CANCELLED): "the lead keeps the share, or the order is refunded",
-    (ShareStatus.DECLINED, ShareStatus.OPEN): "the mate's mind changes, or the lead asks again",
+    (ShareStatus.DECLINED, ShareStatus.OPEN): "the mate changes their mind, or the lead asks again",
     (ShareStatus.DECLINED, ShareStatus.CANCELLED): "the lead keeps the share",
     (ShareStatus.CANCELLED, ShareStatus.OPEN): "the lead asks again",
-    (ShareStatus.PAYING, ShareStatus.OPEN): "the mate's card brings nothing",
+    (ShareStatus.PAYING, ShareStatus.OPEN): "the mate's payment fails",
     (ShareStatus.PAYING, ShareStatus.PAID): "the mate's money is taken",
     (ShareStatus.PAYING, ShareStatus.PLEDGED): "the mate's card is held, and the lead has not paid yet",
     (ShareStatus.PLEDGED, ShareStatus.PAYING): "the merchant captures",
@@ -82,8 +82,8 @@ ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.PAID, ShareStatus.REIMBURSED): "the lead's card has got the share back",
     (ShareStatus.PAID, ShareStatus.REFUNDED): "the order is refunded before the lead got the share",
     (ShareStatus.REIMBURSED, ShareStatus.REFUNDED): "the order is refunded",
-    (ShareStatus.REIMBURSED, ShareStatus.PAID): "the lead's dispute, which was lost, is won by an appeal",
-    (ShareStatus.REFUNDED, ShareStatus.PAID): "the mate's dispute, which was lost, is won by an appeal",
+    (ShareStatus.REIMBURSED, ShareStatus.PAID): "the lead wins a lost dispute on appeal",
+    (ShareStatus.REFUNDED, ShareStatus.PAID): "the mate wins a lost dispute on appeal",
 }
 
 # A share with one of these statuses is not paid yet, and a mate is or will be asked to pay it.

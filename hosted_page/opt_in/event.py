@@ -21,7 +21,7 @@ class OptInOrderOut(Out):
     merchant_order_id = MERCHANT_ORDER_ID()
     checkout_uuid = CHECKOUT_UUID()
     payment_request_uuid = drf.UUIDField(
-        allow_null=True, help_text="The id of the friend's share. Null for the lead."
+        allow_null=True, help_text="The id of the mate's share. Null for the lead."
     )
 
 

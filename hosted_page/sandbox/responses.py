@@ -13,7 +13,7 @@ from checkout.states import ShareStatus, Status
 from config.lib.api import fields
 from config.lib.api.responses import Computed, OpenChoice, Out
 
-PAYMENT_REQUEST_UUID = "The id of the friend's share."
+PAYMENT_REQUEST_UUID = "The id of the mate's share."
 SHARE_STATUS = "The status of the mate's share."
 
 

@@ -100,7 +100,7 @@ class OptInIn(fields.Body):
     subject = fields.OneOf(
         ("lead", "friend"), required=False, help_text="`lead` placed the order. `friend` pays a share of it."
     )
-    payment_request_uuid = fields.Uuid(required=False, help_text="The id of the friend's share.")
+    payment_request_uuid = fields.Uuid(required=False, help_text="The id of the mate's share.")
 
     def validate_email(self, email: str) -> str:
         try:
