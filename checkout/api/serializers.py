@@ -256,7 +256,7 @@ class CheckoutIn(fields.Body):
     return_url = fields.ReturnUrl(
         help_text="Where the service sends the customer after payment: an absolute https URL without a user "
         "name. If you keep a list of hosts in the portal, its host must be on the list. The service does not "
-        "change the URL, so put your order's number in it. A visit is no reason to fulfil."
+        "change the URL, so put your order's number in it. A visit is no reason to fulfil the order."
     )
     cancel_url = fields.ReturnUrl(
         help_text="Where the service sends a customer who gives up: an absolute https URL without a user "

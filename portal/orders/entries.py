@@ -149,7 +149,7 @@ def _refund_sentence(order: Order, accepted: Change) -> str:
     amount, to = money.display(order.checkout.amount, order.checkout.currency), _refund_destination(order)
     end = next((row for row in order.ends_of_refunds if row.created_at > accepted.created_at), None)
     if end is not None:
-        return f"{amount} was to go back to {to}."
+        return f"A refund of {amount} to {to} was requested."
     if order.has_refused_part:
         return f"{amount} goes back to {to}, but the bank has refused a part."
     return f"{amount} is on its way to {to}."

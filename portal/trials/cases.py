@@ -57,8 +57,8 @@ _TABLE = (
     Case(
         "lapse",
         "Handle a hold that has lapsed",
-        "The sandbox delays the event by two minutes, so your capture is refused with 409. Do not fulfil, and "
-        "answer 2xx to checkout.voided.",
+        "The sandbox delays the event by two minutes, so your capture is refused with 409. Do not fulfil the order, "
+        "and answer 2xx to checkout.voided.",
         "your answers to both events",
         controls_first_attempt=True,
         required_event=EventType.VOIDED,
@@ -94,7 +94,7 @@ _TABLE = (
         "unresolved",
         "Keep asking about a capture",
         "No capture reaches the bank: your call gets 504, and later calls get 409. Repeat the call after Retry-After, "
-        "or read the order, until the hold ends. The case counts how often you ask. Do not fulfil.",
+        "or read the order, until the hold ends. The case counts how often you ask. Do not fulfil the order.",
         "your capture, at least five more calls within the two minutes of the hold, and the end of the hold",
         "then repeat the call, or read the order, until the hold ends",
         card="4000000000006983",

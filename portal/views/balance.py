@@ -35,7 +35,7 @@ KINDS: dict[str, str] = {
     Movement.Kind.REFUNDED: "Refunded",
     Movement.Kind.REFUND_RETURNED: "Refund returned",
     Movement.Kind.DISPUTE_WITHDRAWN: "Taken back in a dispute",
-    Movement.Kind.DISPUTE_REINSTATED: "Returned by a dispute",
+    Movement.Kind.DISPUTE_REINSTATED: "Returned after a won dispute",
     Booking.Kind.SETTLED_OUTSIDE: "Refunded another way",
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }

@@ -182,8 +182,8 @@ def _ask_about_key(
 
 def _rotate_question(client: ApiClient) -> Question:
     text = (
-        "You get a new secret, which is shown once. The old secret also works until you stop it. A rotation cannot be"
-        " undone."
+        "You get a new secret, which is shown once. The old secret keeps working until you stop it. A rotation cannot"
+        " be undone."
     )
     return Question("Keys", f"Rotate “{client.name}”?", text, "Rotate it now")
 

@@ -31,7 +31,7 @@ OWN_ORDER = "own"  # with this value of `order` in the URL, the cases pay for th
 ROTATE_QUESTION = Question(
     "Integration checklist",
     "Rotate the signing secret?",
-    "You get a new secret, which is shown once. The old secret also signs for two hours, so that no delivery fails. "
+    "You get a new secret, which is shown once. For two hours, both secrets sign, so no delivery fails. "
     "The sandbox then pays an order and sends an event that both secrets sign.",
     "Rotate and run it",
 )

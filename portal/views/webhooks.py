@@ -57,8 +57,8 @@ END_QUESTION = Question(
 ROTATE_QUESTION = Question(
     "Webhooks",
     "Rotate the signing secret?",
-    "You get a new secret, which is shown once. The current secret also signs for two hours. Put the new one into your "
-    "server in that time. A rotation cannot be undone.",
+    "You get a new secret, which is shown once. The current secret keeps signing for two hours. Give your "
+    "server the new one by then. A rotation cannot be undone.",
     "Rotate it now",
 )
 REVOKE_QUESTION = Question(

@@ -103,7 +103,7 @@ class TestTimeline:
         settle(unpaid)
         story = timeline.timeline_page(read_order(unpaid.merchant, unpaid.pk))
         said = [entry.text for entry in story.entries if entry.title == "Refund accepted"]
-        assert said == ["£90.00 was to go back to Visa ending 5126."]
+        assert said == ["A refund of £90.00 to Visa ending 5126 was requested."]
 
     def test_of_a_refund_says_that_the_bank_refused_a_part(
         self, order: Checkout, shares: list[PaymentRequest]

@@ -72,7 +72,7 @@ class TestBalance:
         assert "isputed" not in page and "In dispute" not in page and BALANCE in page
         decide(found, is_won=True)
         page = client.get("/portal/balance").content.decode()
-        assert "Returned by a dispute" in page and BALANCE.replace("90", "180") in page
+        assert "Returned after a won dispute" in page and BALANCE.replace("90", "180") in page
 
     @pytest.mark.usefixtures("posted")
     def test_includes_dashboard_refunds_and_returned_refunds(self, acme: Merchant, client: Client) -> None:

@@ -54,13 +54,13 @@ class TestRefunds:
         refund_outside(captured.payment, 2000)
         words = client.get("/portal/refunds").content.decode()
         assert order_id not in words
-        assert "Refunds in the bank’s dashboard are on their order’s page and under Balance." in words
+        assert "Refunds made in the bank’s dashboard appear on the order’s page and under Balance." in words
         balance = client.get("/portal/balance").content.decode()
         assert order_id in balance and "−£20.00" in balance
         assert "£20.00" in client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         words = client.get("/portal/refunds").content.decode()
-        assert order_id in words and "Refunds in the bank’s dashboard are on" in words
+        assert order_id in words and "Refunds made in the bank’s dashboard appear on" in words
 
     @pytest.mark.parametrize(
         ("reason", "helps"),
