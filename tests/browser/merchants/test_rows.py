@@ -101,6 +101,20 @@ class TestOnAPhone:
         assert titles.evaluate_all(PARTED) == []
         assert ":" in titles.filter(has_text="checkout.authorized").first.inner_text()
 
+    def test_the_table_of_a_chart_shows_all_days_and_its_link_stays_in_place(
+        self, desk: Desk, page: Page, width: int
+    ) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, "/portal")
+        chart = page.locator(".chart", has=page.locator(".as-table")).first
+        link = chart.locator(".as-table > summary")
+        link.scroll_into_view_if_needed()
+        before = link.bounding_box()
+        link.click()
+        assert chart.locator("tbody tr").count() == 7 and link.bounding_box() == before
+        assert chart.locator(".scrolls").evaluate("it => it.scrollHeight <= it.clientHeight")
+        assert set(chart.locator("tbody tr").evaluate_all(LINES)) == {1}
+
     def test_the_marks_of_a_chart_are_apart(self, desk: Desk, page: Page, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 812})
         desk.at(page, "/portal")
