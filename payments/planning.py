@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import QuerySet
+from django.db.models import F, OuterRef, QuerySet, Subquery, Sum, UUIDField, Value
 from django.db.models.functions import Coalesce, Greatest
 from uuid_utils.compat import uuid7
 
@@ -14,7 +14,8 @@ from config.lib.database import queries
 from config.lib.process import tracing
 from payments import operation_queue, provider, statements
 from payments.cause import PUMP, Cause
-from payments.models import Operation
+from payments.discrepancies import kinds
+from payments.models import Discrepancy, Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
@@ -23,6 +24,10 @@ State: TypeAlias = Operation.State
 # waits for the answer to the first call, or for the end of the first lease.
 SINGLE_CALL_SPAN = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
+REPLACED = "new_key"  # the reason of an operation that was replaced under a new key
+WITHDRAWN = "withdrawn"
+# The discrepancies about an operation without an outcome. They follow the operation to its new key.
+DOUBTS = (kinds.IN_DOUBT_FOR_A_DAY.name, kinds.CAPTURE_PENDING_TOO_LONG.name)
 
 
 class OperationDetails(NamedTuple):
@@ -161,12 +166,14 @@ def replace_under_new_key(operation: Operation, *, now: datetime, at: datetime |
         created_at=now,
     )
     insert_operation(renewed)
+    doubts = Discrepancy.objects.filter(operation=operation, kind__in=DOUBTS, closed_at=None)
+    doubts.update(operation=renewed)
 
 
 def end_for_new_key(operation: Operation, *, now: datetime) -> None:
     """End an operation that never reached the provider. The caller replaces it by one with a new key."""
     Operation.objects.filter(pk=operation.pk, ended_at=None).update(
-        state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
+        state=State.FAILED, reason=REPLACED, ended_at=now, next_attempt_at=None, lease_token=None
     )
 
 
@@ -175,7 +182,41 @@ def replaced_operations(operation: Operation) -> QuerySet[Operation]:
     same_fields = {
         name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")
     }
-    return Operation.objects.filter(**same_fields, reason="new_key").exclude(pk=operation.pk)
+    return Operation.objects.filter(**same_fields, reason=REPLACED).exclude(pk=operation.pk)
+
+
+def was_replaced(operation: Operation) -> bool:
+    """Return whether the operation never reached the provider and was replaced under a new key.
+
+    Its state is then `failed`, but another operation with the same purpose continues.
+    """
+    return operation.state == State.FAILED and operation.reason == REPLACED
+
+
+def with_first_sending(rows: QuerySet[Operation]) -> QuerySet[Operation, Any]:
+    """Add `first_created_at` and `all_attempts` to operations: their start and their calls under all keys.
+
+    They count from the first of the operations that the row replaced under new keys, so that a new key does not hide
+    how long an outcome has been unknown. An earlier operation that ended with an outcome does not count.
+    """
+    part = ("refund_uuid", "share_uuid", "payment_id")
+    before = Operation.objects.alias(part=Coalesce(*part, output_field=UUIDField())).filter(
+        payment=OuterRef("payment"),
+        kind=OuterRef("kind"),
+        part=Coalesce(*map(OuterRef, part), output_field=UUIDField()),
+        pk__lt=OuterRef("pk"),
+    )
+    with_outcome = before.filter(ended_at__isnull=False).exclude(reason__in=[REPLACED, WITHDRAWN])
+    replaced = before.filter(reason=REPLACED, pk__gt=OuterRef("last_outcome"))
+    calls = replaced.order_by().values("kind").annotate(sum=Sum("attempts")).values("sum")
+    no_outcome = Value(UUID(int=0), output_field=UUIDField())
+    chained = rows.alias(
+        last_outcome=Coalesce(Subquery(with_outcome.order_by("-pk").values("pk")[:1]), no_outcome)
+    )
+    return chained.annotate(
+        first_created_at=Coalesce(Subquery(replaced.order_by("pk").values("created_at")[:1]), "created_at"),
+        all_attempts=F("attempts") + Coalesce(Subquery(calls), 0),
+    )
 
 
 def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:
@@ -186,7 +227,7 @@ def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:
 def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> None:
     """Withdraw the planned operations among `rows`. Must be called with the checkout locked."""
     rows.filter(state=State.PLANNED, ended_at=None).update(
-        state=State.FAILED, reason="withdrawn", ended_at=now, next_attempt_at=None
+        state=State.FAILED, reason=WITHDRAWN, ended_at=now, next_attempt_at=None
     )
 
 

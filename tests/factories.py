@@ -19,7 +19,7 @@ from checkout.creation import Order
 from checkout.models import Checkout, Customer, Item, PaymentRequest, Refund
 from checkout.outcomes import RecordedOutcome
 from config.lib import clock
-from payments import operator_stops
+from payments import operator_stops, planning
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Posting, Switch
 from payments.provider import Outcome
@@ -155,3 +155,10 @@ def balances(checkout_uuid: UUID) -> dict[str, int]:
     """Return the balance of each account of a checkout, in minor units."""
     rows = Posting.objects.filter(checkout_uuid=checkout_uuid).values_list("account")
     return dict(rows.annotate(balance=Sum("amount")))
+
+
+def replace_key(operation: Operation) -> Operation:
+    """Replace an operation under a new key, and return the operation that has replaced it."""
+    planning.replace_under_new_key(operation, now=clock.now())
+    operation.refresh_from_db()
+    return Operation.objects.select_related("payment").get(payment=operation.payment_id, ended_at=None)

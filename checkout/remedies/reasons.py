@@ -8,6 +8,8 @@ TEXT_BY_REASON = {
     "expired_or_canceled_card": "The card has expired or was cancelled.",
     "lost_or_stolen_card": "The card was reported lost or stolen.",
     "refused": "",
+    "new_key": "It did not arrive at the provider, so another request replaced it.",
+    "withdrawn": "It was planned, and is not sent any more.",
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from checkout.models import Checkout
 from checkout.remedies import outstanding_refund
 from checkout.states import ShareStatus, VoidReason
-from payments import operation_queue
+from payments import operation_queue, planning
 from payments.models import Discrepancy, Operation, Payment
 from portal import badges
 from portal.badges import Badge
@@ -35,6 +35,8 @@ OPERATION: dict[str, Badge] = {
     State.FAILED: Badge("stop", "alert", str(State.FAILED.label)),
 }
 DISPUTED = Badge("held", "clock", "Disputed")
+REPLACED = Badge("void", "slash", "Replaced")
+WITHDRAWN = Badge("void", "slash", "Not sent")
 RETURNED = Badge("stop", "back", "Returned")
 SHARE: dict[str, Badge] = {
     ShareStatus.DRAFT: Badge("still", "dashes", str(ShareStatus.DRAFT.label)),
@@ -70,7 +72,15 @@ def of_checkout(checkout: Checkout) -> Badge:
 
 
 def of_operation(operation: Operation) -> Badge:
-    """Return the badge for an operation's state. A settled refund that was returned has a different badge."""
+    """Return the badge for an operation's state.
+
+    A settled refund that was returned has a different badge. Operations that were replaced under a new key or
+    withdrawn have one too, because no bank refused them.
+    """
+    if planning.was_replaced(operation):
+        return REPLACED
+    if operation.state == State.FAILED and operation.reason == planning.WITHDRAWN:
+        return WITHDRAWN
     return RETURNED if outstanding_refund.was_returned(operation) else OPERATION[operation.state]
 
 

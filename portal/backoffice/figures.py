@@ -14,7 +14,7 @@ from checkout.models import CALLS, Checkout
 from checkout.states import Status
 from config.lib import clock
 from config.lib.database import partitions, queries
-from payments import restore_guard
+from payments import planning, restore_guard
 from payments.inquiring import reconciliation
 from payments.models import Discrepancy, LastBackup, Operation, Payment
 from portal import statements
@@ -81,10 +81,9 @@ def _read_from_database(now: datetime) -> Iterator[Figure]:
 
 def _unresolved_figures(now: datetime) -> Iterator[Figure]:
     open_states = (Operation.State.IN_FLIGHT, Operation.State.PENDING, Operation.State.UNKNOWN)
-    rows = Operation.objects.filter(
-        ended_at=None, state__in=open_states, created_at__lte=now - timedelta(minutes=1)
-    )
-    operations = list(rows.order_by("created_at").values_list("kind", "created_at")[:MAX_COUNTED])
+    rows = planning.with_first_sending(Operation.objects.filter(ended_at=None, state__in=open_states))
+    old = rows.filter(first_created_at__lte=now - timedelta(minutes=1)).order_by("first_created_at")
+    operations = list(old.values_list("kind", "first_created_at")[:MAX_COUNTED])
     counts = Counter(kind for kind, _ in operations)
     for kind in Operation.Kind.values:
         first = next((at for operation_kind, at in operations if operation_kind == kind), now)

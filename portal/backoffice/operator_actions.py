@@ -23,7 +23,7 @@ from checkout.remedies.status_check import NotAllowed
 from config.lib import locks
 from config.lib.admin import columns
 from config.lib.admin.readonly import FROM_PAGE
-from payments import restore_guard
+from payments import planning, restore_guard
 from payments.models import Operation
 from portal import last_writes
 from portal.backoffice import pumps
@@ -31,6 +31,8 @@ from portal.models import User
 
 log = structlog.get_logger("portal.backoffice")
 RUN_PERMISSION = "payments.change_operation"
+SENT_AGAIN = "The service sends it again."
+REFUNDED_AGAIN = "The service refunds what the card is still owed."
 BUSY = "A card operation is open. Try again in a moment."
 
 
@@ -62,9 +64,18 @@ def _address_of_start(request: HttpRequest, key: UUID) -> str:
 
 
 def _report_outcome(request: HttpRequest, title: str, operation: Operation) -> None:
+    """Show and log an operation's state. Only a success is shown in green."""
+    if planning.was_replaced(operation):
+        next_step = REFUNDED_AGAIN if operation.kind == Operation.Kind.REFUND else SENT_AGAIN
+        log_action(
+            request, f"Looked up at the provider: did not arrive. {next_step}".removesuffix("."), title
+        )
+        messages.info(request, f"Looked up at the provider. {title}: it did not arrive. {next_step}")
+        return
     state = operation.get_state_display().lower()
     log_action(request, f"Looked up at the provider: {state}", title)
-    messages.success(request, f"Looked up at the provider. {title}: {state}.")
+    level = messages.SUCCESS if operation.state == Operation.State.SUCCEEDED else messages.INFO
+    messages.add_message(request, level, f"Looked up at the provider. {title}: {state}.")
 
 
 @require_POST

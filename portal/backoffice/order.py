@@ -20,7 +20,7 @@ from checkout.settling.cards import Card
 from checkout.states import SHARE_PAID, Status
 from config.lib.admin import columns
 from hosted_page import summary
-from payments import money
+from payments import money, planning
 from payments.models import Booking, Dispute, Operation, Payment
 from portal.backoffice import ages, badges, cases, frame, order_badges, overview_figures
 from portal.backoffice.operator_actions import RUN_PERMISSION
@@ -39,7 +39,7 @@ UNKNOWN: dict[str, str] = {
     Operation.Kind.CAPTURE: "The bank might have taken {amount}. It has not answered yet.",
 }
 OTHER_PLACES: dict[str, str] = {
-    Operation.Kind.CAPTURE: "Or the merchant has the money: the bank has not answered yet."
+    Operation.Kind.CAPTURE: "If the capture succeeded, the merchant has the money."
 }
 PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop"}
 TIMES = {
@@ -131,9 +131,8 @@ class Page:
     def _operations(self) -> Sequence[Operation]:
         if not self._may_see(Operation):
             return []
-        rows = outstanding_refund.with_refund_facts(
-            Operation.objects.filter(payment__checkout_uuid=self.checkout.pk)
-        )
+        rows = planning.with_first_sending(Operation.objects.filter(payment__checkout_uuid=self.checkout.pk))
+        rows = outstanding_refund.with_refund_facts(rows)
         return list(rows.select_related("payment__merchant").order_by("pk")[:MAXIMUM])
 
     @cached_property

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.db.models import OuterRef, Subquery, Value
 from django.http import HttpRequest
 
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import lag
-from payments import money, operation_queue
+from payments import money, operation_queue, planning
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Operation, Switch
 from portal.backoffice import ages, cases, frame, queues
@@ -24,19 +24,21 @@ from webhooks.models import Delivery, Endpoint, EventType
 
 MAX_LISTED = 50
 STATE_TEXTS = {
-    Operation.State.IN_FLIGHT: "no answer yet.",
-    Operation.State.NEEDS_ACTION: "the payer is being asked by their bank.",
-    Operation.State.PENDING: "accepted, and not settled yet.",
-    Operation.State.UNKNOWN: "no clear answer.",
+    Operation.State.IN_FLIGHT: "No answer yet after {tries}.",
+    Operation.State.NEEDS_ACTION: "The payer is being asked by their bank.",
+    Operation.State.PENDING: "Accepted after {tries}, but not settled yet.",
+    Operation.State.UNKNOWN: "No clear answer after {tries}.",
 }
 MAXIMUM = 1000  # the maximum number of rows that are counted
 
 
 @dataclass(frozen=True)
 class UnresolvedOperation:
-    """An operation whose outcome is still unknown."""
+    """An operation whose outcome is still unknown. Its start and its attempts count from its first key."""
 
     operation: Operation
+    since: datetime
+    attempts: int
     order_id: str
     amount: str
     age: str
@@ -48,10 +50,10 @@ class UnresolvedOperation:
     @property
     def summary(self) -> str:
         """Return sentences with the time of sending, the number of attempts, and the time of the next attempt."""
-        tries = self.operation.attempts
+        tries = f"{self.attempts} {'try' if self.attempts == 1 else 'tries'}"
         sentences = [
-            f"Sent {_time_words(self.operation.created_at)}.",
-            f"After {tries} {'try' if tries == 1 else 'tries'}: {STATE_TEXTS[Operation.State(self.operation.state)]}",
+            f"Sent {_time_words(self.since)}.",
+            STATE_TEXTS[Operation.State(self.operation.state)].format(tries=tries),
             self._next_try_sentence,
             self._hold_end_sentences,
         ]
@@ -145,8 +147,8 @@ def waiting_rows(
     now: datetime, request: HttpRequest | None
 ) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
     """Return the unresolved operations and the open cases, both oldest first. Two statements read them."""
-    rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
-    rows = rows.select_related("payment__merchant")
+    rows = planning.with_first_sending(Operation.objects.filter(state__in=Operation.OPEN))
+    rows = rows.order_by("first_created_at").select_related("payment__merchant")
     order = Checkout.objects.filter(pk=OuterRef("payment__checkout_uuid"))
     ends = Subquery(order.values("capture_before")[:1])
     listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"), hold_ends=ends)[:MAX_LISTED]
@@ -170,16 +172,20 @@ def count_waiting() -> tuple[int, int]:
 
 
 def describe_unresolved(
-    operation: Operation, order_id: str, now: datetime, hold_ends: datetime | None
+    operation: Any, order_id: str, now: datetime, hold_ends: datetime | None
 ) -> UnresolvedOperation:
-    """Return the description of an operation whose outcome is still unknown."""
-    age = now - operation.created_at
+    """Return the description of an operation whose outcome is still unknown.
+
+    The operation must have been read with `planning.with_first_sending`.
+    """
+    since, age = operation.first_created_at, now - operation.first_created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.judge_wait(age, operation_queue.MAX_PAYER_WAIT)
     is_in_doubt = operation_queue.is_in_doubt(operation)  # false while the operation waits for the payer
     ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
+    tries = operation.all_attempts
     return UnresolvedOperation(
-        operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, now, ends
+        operation, since, tries, order_id, amount, ages.in_words(age), verdict, is_in_doubt, now, ends
     )
 
 

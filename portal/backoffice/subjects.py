@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from checkout.models import Checkout
 from config.lib.admin import columns
-from payments import money
+from payments import money, planning
 from payments.models import Discrepancy, Merchant, Operation
 from portal.backoffice import badges, cases
 from portal.badges import Badge
@@ -83,7 +83,7 @@ def _describe_operations(rows: Sequence[Any]) -> Iterator[RowDescription]:
             merchant=str(row.payment.merchant),
             card=f"{row.payment.card_brand} {row.payment.card_last4}",
             at=row.ended_at or row.created_at,
-            time_label=ENDED.get(row.state, "since"),
+            time_label="replaced" if planning.was_replaced(row) else ENDED.get(row.state, "since"),
         )
 
 

@@ -1,6 +1,7 @@
 """An operation gets a new key only if the new key cannot move money twice."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db.models import F
@@ -10,7 +11,7 @@ from checkout.models import Checkout
 from checkout.proof import ledger_proof
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import operation_queue, planning, provider
+from payments import operation_queue, operations, planning, provider
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
@@ -185,3 +186,34 @@ class TestAKey:
         bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
         factories.record(refund, Outcome(Verdict.SUCCEEDED))
         assert Discrepancy.objects.filter(kind="succeeded_under_an_old_key").exists()
+
+
+class TestTheFirstSending:
+    def first(self, operation: Operation) -> Any:
+        return planning.with_first_sending(Operation.objects.filter(pk=operation.pk)).get()
+
+    def test_counts_the_calls_under_all_keys(self, unclear: Operation) -> None:
+        Operation.objects.filter(pk=unclear.pk).update(attempts=4)
+        newest = factories.replace_key(factories.replace_key(unclear))
+        Operation.objects.filter(pk=newest.pk).update(attempts=2)
+        counted = self.first(newest)
+        assert (counted.first_created_at, counted.all_attempts) == (unclear.created_at, 6)
+
+    def test_is_not_that_of_a_capture_which_has_ended(self, unclear: Operation) -> None:
+        """After a refusal, the merchant's next capture is a different request."""
+        refused = factories.replace_key(unclear)
+        Operation.objects.filter(pk=refused.pk).update(
+            state="failed", reason="refused", next_attempt_at=None, ended_at=clock.now()
+        )
+        now = clock.now()
+        again = operations.begin(unclear.payment, Operation.Kind.CAPTURE, now=now, cause=CAUSE)
+        counted = self.first(again)
+        assert (counted.first_created_at, counted.all_attempts) == (now, 1)
+
+    def test_is_that_of_the_same_refund_only(self, captured: Checkout) -> None:
+        first = refund_in_doubt(captured, "down")
+        other = factories.replace_key(first)
+        another = factories.bare_refund(captured.merchant, captured.pk)
+        Operation.objects.filter(pk=first.pk).update(refund_uuid=another)
+        counted = self.first(other)
+        assert (counted.first_created_at, counted.all_attempts) == (other.created_at, 0)

@@ -1,6 +1,7 @@
 """The top of an operation's page. Rule operator.page."""
 
 from dataclasses import replace
+from typing import Any
 
 from django.db.models import Q
 from django.http import HttpRequest
@@ -8,7 +9,7 @@ from django.urls import reverse
 
 from checkout.models import Refund
 from checkout.remedies import outstanding_refund
-from payments import money, operation_queue
+from payments import money, operation_queue, planning
 from payments.discrepancies import definitions
 from payments.models import Booking, Discrepancy, Operation
 from portal.backoffice import badges
@@ -42,6 +43,8 @@ STATES: dict[str, str] = {
     State.DECLINED: "The bank declined it {at}.",
     State.FAILED: "It failed {at}.",
 }
+REPLACED = "It did not arrive at the provider, so another request replaced it {at}."
+FIRST_SENT = "It was first requested {at}. The service has made {calls} since then."
 RETURNED = "It succeeded {at}. Later the payer’s bank returned the money, so the provider has it."
 AUTOMATIC: dict[str, str] = {
     State.PLANNED: "No action is needed: the service sends it {when}.",
@@ -60,7 +63,10 @@ NOT_MADE: dict[str, str] = {
 
 def head_of_operation(row: Operation, request: HttpRequest) -> Head:
     """Return the head of an operation: what it does, its state with the bank's reason, and the next step."""
-    badge, summary = badges.of_operation(row), f"{_what(row)} {_state(row)}".strip()
+    badge, summary = (
+        badges.of_operation(row),
+        f"{_what(row)} {_state(row)} {_start_under_earlier_key(row)}".strip(),
+    )
     order = link_to_order(request, row.payment.checkout_uuid)
     case = None if row.purpose == Purpose.OUTSIDE else find_case(row)
     look_up = _look_up_form(request, row)
@@ -109,10 +115,23 @@ def _what(row: Operation) -> str:
 
 
 def _state(row: Operation) -> str:
+    if planning.was_replaced(row):
+        return REPLACED.format(at=format_when(row.ended_at))
     text = RETURNED if outstanding_refund.was_returned(row) else STATES[row.state]
     is_refused = row.state in (State.DECLINED, State.FAILED)
     reason = reasons.reason_text(row.reason) if is_refused else ""
     return f"{text.format(at=format_when(row.ended_at))} {reason}".strip()
+
+
+def _start_under_earlier_key(row: Operation) -> str:
+    """Return sentences about the first request, if the operation has replaced others and has not ended, else ""."""
+    if row.ended_at is not None:
+        return ""
+    counted: Any = planning.with_first_sending(Operation.objects.filter(pk=row.pk)).get()
+    if counted.first_created_at == row.created_at:
+        return ""
+    calls = f"{counted.all_attempts} {'call' if counted.all_attempts == 1 else 'calls'}"
+    return FIRST_SENT.format(at=format_when(counted.first_created_at), calls=calls)
 
 
 def _when(row: Operation) -> str:

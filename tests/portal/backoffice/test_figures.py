@@ -15,7 +15,7 @@ from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
 from payments.inquiring import reconciliation
-from payments.models import LastBackup, Merchant, Payment, Reconciled
+from payments.models import LastBackup, Merchant, Operation, Payment, Reconciled
 from portal.backoffice import figures
 from tests import factories, plans
 from tests.checkout.proof.tampering import copy, tamper
@@ -93,6 +93,19 @@ class TestTheBackup:
 
     def test_is_up_to_date_if_there_are_no_payments(self, acme: Merchant) -> None:
         assert self.age() == 0
+
+
+@pytest.mark.rule("environment.metrics")
+class TestUnresolvedOperations:
+    def test_are_as_old_as_their_first_key(self, unclear: Operation) -> None:
+        """A new key every few seconds must not keep the alert about unresolved operations from firing."""
+        Operation.objects.filter(pk=unclear.pk).update(created_at=clock.now() - timedelta(minutes=20))
+        unclear.refresh_from_db()
+        factories.replace_key(unclear)
+        cache.clear()
+        read = {(name, label): number for name, label, number in figures.read_figures()}
+        assert read["checkout_unresolved_operations", "capture"] == 1
+        assert 1200 <= read["checkout_unresolved_oldest_seconds", "capture"] < 1260
 
 
 @pytest.mark.rule("environment.metrics")

@@ -10,11 +10,13 @@ from django.contrib.auth.models import Permission
 from django.contrib.sessions.models import Session
 from django.test import Client
 
+from checkout import operation_recovery
 from checkout.models import Checkout
 from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
 from portal.models import User
+from tests.outages import break_down
 from tests.portal import people
 from tests.refusals import nothing_moves
 
@@ -40,6 +42,30 @@ class TestLookingUpNow:
         assert Checkout.objects.get().status == "captured"
         assert "Looked up at the provider." in operator.get(PAGE).content.decode()
         assert LogEntry.objects.get().change_message == "Looked up at the provider: done."
+
+    def test_of_an_operation_that_never_arrived_says_that_it_is_sent_again(
+        self, operator: Client, unclear: Operation
+    ) -> None:
+        Operation.objects.filter(pk=unclear.pk).update(attempts=operation_recovery.ATTEMPTS_PER_KEY)
+        operator.post(f"{PAGE}{unclear.pk}/look-up")
+        unclear.refresh_from_db()
+        assert (unclear.state, unclear.reason) == ("failed", "new_key")
+        page = operator.get(PAGE).content.decode()
+        assert "it did not arrive. The service sends it again." in page and "failed" not in page
+        assert 'class="notice tone-move"' in page and 'class="notice tone-done"' not in page
+        told = LogEntry.objects.get().change_message
+        assert told == "Looked up at the provider: did not arrive. The service sends it again."
+
+    def test_without_an_outcome_is_not_shown_as_a_success(self, operator: Client, unclear: Operation) -> None:
+        break_down("look_up", "down", times=9)
+        break_down("capture", "down", times=9)
+        operator.post(f"{PAGE}{unclear.pk}/look-up")
+        page = operator.get(PAGE).content.decode()
+        assert (
+            f"Looked up at the provider. Capture, {Checkout.objects.get().merchant_order_id}: in doubt."
+            in page
+        )
+        assert 'class="notice tone-move"' in page and 'class="notice tone-done"' not in page
 
     def test_of_an_ended_operation_does_nothing(self, operator: Client, captured: Checkout) -> None:
         capture = Operation.objects.get(kind="capture")

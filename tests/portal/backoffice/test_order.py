@@ -115,14 +115,14 @@ class TestOpenCases:
             captures.capture(held.merchant, held.pk, cause=CAUSE)
         sent = Operation.objects.get(kind="capture")
         page = page_of(operator, held).replace("\N{NO-BREAK SPACE}", " ")
-        assert f"Sent at {sent.created_at:%H:%M:%S}. After 1 try: no clear answer." in page
+        assert f"Sent at {sent.created_at:%H:%M:%S}. No clear answer after 1 try." in page
         assert (
             f"The hold ends at {held.capture_before:%H:%M:%S}. From then on the capture is looked up, never sent again."
             in page
         )
         assert "Look it up now" in page and "In doubt</span>" in page
         assert "The bank might have taken £90.00. It has not answered yet." in page
-        assert "Or the merchant has the money: the bank has not answered yet." in page
+        assert "If the capture succeeded, the merchant has the money." in page
         assert "Cancel the order" not in page and "The bank holds" not in page
 
 

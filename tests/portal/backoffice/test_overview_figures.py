@@ -72,6 +72,30 @@ class TestPage:
         assert f"/admin/checkout/checkout/{unclear.payment.checkout_uuid}/change/" in page
 
     @pytest.mark.rule("operator.page")
+    def test_counts_age_and_tries_from_the_first_key(self, unclear: Operation) -> None:
+        start = clock.now() - timedelta(minutes=5)
+        Operation.objects.filter(pk=unclear.pk).update(created_at=start, attempts=4)
+        unclear.refresh_from_db()
+        factories.replace_key(factories.replace_key(unclear))
+        (row,) = overview_figures.read_board().unresolved
+        assert (row.operation.attempts, row.attempts, row.since) == (0, 4, start)
+        assert (row.age, row.verdict) == ("5 minutes", "late")
+        assert f"Sent at\N{NO-BREAK SPACE}{start:%H:%M:%S}. No answer yet after 4 tries." in row.summary
+
+    def test_lists_the_oldest_first_request_first(
+        self, unclear: Operation, acme: Merchant, pay: Callable[..., Checkout]
+    ) -> None:
+        age(Operation.objects.filter(pk=unclear.pk), created_at=timedelta(minutes=5))
+        unclear.refresh_from_db()
+        newest = factories.replace_key(unclear)
+        other = pay(factories.checkout(acme, merchant_order_id="B-1"))
+        Operation.objects.filter(payment=other.payment).update(state="unknown", ended_at=None)
+        between = Operation.objects.filter(payment=other.payment)
+        age(between, created_at=timedelta(minutes=1))
+        rows = overview_figures.read_board().unresolved
+        assert [row.operation.pk for row in rows] == [newest.pk, between.get().pk]
+
+    @pytest.mark.rule("operator.page")
     def test_shows_the_next_try_or_that_it_is_due(self, unclear: Operation) -> None:
         soon = clock.now() + timedelta(minutes=1)
         Operation.objects.filter(pk=unclear.pk).update(next_attempt_at=soon)

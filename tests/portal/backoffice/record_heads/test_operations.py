@@ -1,5 +1,7 @@
 """The tops of operation pages show what the operation does, its state, and the next step."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -9,6 +11,7 @@ from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Operation
 from portal.models import User
+from tests import factories
 from tests.portal import people
 from tests.portal.backoffice.record_heads.tops import address_of, main_button, page_of, text_of
 
@@ -52,6 +55,36 @@ class TestOperations:
         Operation.objects.filter(pk=row.pk).update(state="succeeded", ended_at=clock.now())
         answer = operator.post(f"/admin/operations/{row.pk}/look-up", {"from_page": "1"})
         assert answer.status_code == 303 and answer["Location"] == address_of(row)
+
+    def test_that_were_replaced_are_not_shown_as_failed(self, operator: Client, unclear: Operation) -> None:
+        newest = factories.replace_key(unclear)
+        page, text = page_of(operator, unclear), text_of(operator, unclear)
+        assert "It did not arrive at the provider, so another request replaced it on" in text
+        assert "Its state: being sent." in text and f'href="{address_of(newest)}"' in page
+        listed = operator.get("/admin/payments/operation/").content.decode()
+        for words in (text, listed):
+            assert "Replaced" in words and "It failed" not in words
+        order = operator.get(address_of(Checkout.objects.get())).content.decode()
+        assert "Replaced</span>" in order and "Failed</span>" not in order
+
+    def test_under_a_new_key_show_their_first_request(self, operator: Client, unclear: Operation) -> None:
+        start = clock.now() - timedelta(minutes=5)
+        Operation.objects.filter(pk=unclear.pk).update(created_at=start, attempts=4)
+        unclear.refresh_from_db()
+        assert "It was first requested" not in text_of(operator, unclear)
+        told = text_of(operator, factories.replace_key(unclear))
+        when = f"on {start.day} {start:%b} at {start:%H:%M:%S}"
+        assert f"It was first requested {when}. The service has made 4 calls since then." in told
+
+    @pytest.mark.rule("money.discrepancy")
+    def test_under_a_new_key_keep_the_discrepancy_and_its_remedies(
+        self, operator: Client, unclear: Operation
+    ) -> None:
+        reporting.report_operation(unclear, kinds.IN_DOUBT_FOR_A_DAY)
+        newest = factories.replace_key(unclear)
+        assert ">Give up the operation</button>" in page_of(operator, newest)
+        board = operator.get("/admin/operations/").content.decode()
+        assert f"/ask/give_up/{newest.pk}" in board
 
     def test_of_a_failed_refund_lead_to_the_refund(self, operator: Client, failed: Refund) -> None:
         part = Operation.objects.get(kind="refund")
