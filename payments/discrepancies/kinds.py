@@ -13,7 +13,7 @@ IN_DOUBT_FOR_A_DAY = DiscrepancyKind(
     "in_doubt_for_a_day",
     "An operation has had no clear answer for a day",
     "Ask the provider what became of it; the service keeps asking too. Give up an authorization or a capture; send a"
-    " refund or a void again. If the operation has ended since, close this.",
+    " refund or a void again. If the operation has ended since, close the discrepancy.",
     UNCLEAR,
     (GIVE_UP, SEND_AGAIN),
 )
@@ -21,7 +21,7 @@ CAPTURE_PENDING_TOO_LONG = DiscrepancyKind(
     "capture_pending_too_long",
     "The provider accepted a capture and has not confirmed it within ten minutes",
     "Ask the provider what it waits for; the service keeps asking too. If the provider vouches that the capture never"
-    " arrived, give it up. If the capture has ended since, close this.",
+    " arrived, give it up. If the capture has ended since, close the discrepancy.",
     UNCLEAR,
     (GIVE_UP,),
 )
@@ -37,47 +37,47 @@ DIFFERENCES = "provider-differences"
 ANOTHER_AMOUNT = DiscrepancyKind(
     "another_amount",
     "The provider reports a different amount",
-    "Ask the provider which amount moved, then close this with its answer as the note.",
+    "Ask the provider which amount moved, then close the discrepancy with its answer as the note.",
     DIFFERENCES,
 )
 CAPTURED_ANOTHER_AMOUNT = DiscrepancyKind(
     "captured_another_amount",
     "The provider captured a different amount than the one held",
     "If the service has not recorded the capture, refund the charge in the provider’s dashboard. Otherwise ask the"
-    " provider which amount it took. Tell the merchant, then close this.",
+    " provider which amount it took. Tell the merchant, then close the discrepancy.",
     DIFFERENCES,
 )
 REFUND_OF_ANOTHER_AMOUNT = DiscrepancyKind(
     "refund_of_another_amount",
     "The provider refunded a different amount than the one recorded",
-    "Ask the provider which amount reached the card, then close this with its answer as the note.",
+    "Ask the provider which amount reached the card, then close the discrepancy with its answer as the note.",
     DIFFERENCES,
 )
 REFUND_AFTER_REFUSAL = DiscrepancyKind(
     "refund_after_refusal",
     "The provider carried out or resumed a refund that it had refused",
     "The service records the refund once it succeeds. Check in the provider’s dashboard whether the card was refunded"
-    " twice. If it was, tell the merchant. Then close this.",
+    " twice. If it was, tell the merchant. Then close the discrepancy.",
     DIFFERENCES,
 )
 MISSING_HERE = DiscrepancyKind(
     "missing_here",
     "The provider reported a payment that is unknown here",
-    "Ask the provider who made it, and for whom, then close this with its answer as the note.",
+    "Ask the provider who made it, and for whom, then close the discrepancy with its answer as the note.",
     DIFFERENCES,
 )
 MISSING_THERE = DiscrepancyKind(
     "missing_there",
     "The provider’s books lack a capture or refund that it had confirmed",
     "Ask the provider about it. If it is a capture, tell the merchant not to fulfil the order until the provider has"
-    " answered. Close this with the answer as the note.",
+    " answered. Close the discrepancy with the answer as the note.",
     DIFFERENCES,
 )
 SUCCEEDED_UNDER_AN_OLD_KEY = DiscrepancyKind(
     "succeeded_under_an_old_key",
     "An operation was carried out again, or after another one had replaced it",
     "Check in the provider’s dashboard whether it was done twice. If it was, ask the provider to undo one. Then close"
-    " this.",
+    " the discrepancy.",
     DIFFERENCES,
 )
 
@@ -85,7 +85,7 @@ UNWANTED = "unwanted-charges-and-holds"
 CAPTURED_AFTER_THE_END = DiscrepancyKind(
     "captured_after_the_end",
     "A card was charged for an order or share that no longer waited for it",
-    "Refund the charge in the provider’s dashboard, then close this.",
+    "Refund the charge in the provider’s dashboard, then close the discrepancy.",
     UNWANTED,
 )
 VOID_REFUSED = DiscrepancyKind(
@@ -99,14 +99,14 @@ VOID_REFUSED = DiscrepancyKind(
 HOLD_NOT_RELEASED = DiscrepancyKind(
     "hold_not_released",
     "The provider still holds money that it had released",
-    "Release the hold in the provider’s dashboard, then close this.",
+    "Release the hold in the provider’s dashboard, then close the discrepancy.",
     UNWANTED,
 )
 HELD_AFTER_REFUSAL = DiscrepancyKind(
     "held_after_refusal",
     "A card is held for a payment that was declined",
     "The service releases the hold. If the provider’s dashboard still has it after an hour, release it there. Then"
-    " close this.",
+    " close the discrepancy.",
     UNWANTED,
 )
 
@@ -139,8 +139,8 @@ SHARE_NOT_REIMBURSED = DiscrepancyKind(
 OWED_BEYOND_CARD = DiscrepancyKind(
     "owed_beyond_card",
     "The lead’s card cannot take all that is owed for mates’ shares",
-    "The service sends no more than the card has paid. Pay the lead the rest another way, and note it here. Close"
-    " this when the order is refunded or the lead is owed no more.",
+    "The service sends no more than the card has paid. Pay the lead the rest another way, and note it here. Close the"
+    " discrepancy when the order is refunded or the lead is owed no more.",
     UNREFUNDED,
 )
 CARD_GOT_TOO_MUCH = DiscrepancyKind(
@@ -148,7 +148,7 @@ CARD_GOT_TOO_MUCH = DiscrepancyKind(
     "A card got back more than it should",
     "If a refund was booked as settled outside by mistake, take that booking back on its page. Otherwise ask the"
     " provider whether it can undo a refund. What it cannot undo is the merchant’s loss: tell the merchant, then"
-    " close this.",
+    " close the discrepancy.",
     UNREFUNDED,
 )
 
@@ -156,8 +156,8 @@ DISPUTES = "disputed-payments"
 DISPUTED = DiscrepancyKind(
     "disputed",
     "A payer disputes a charge",
-    "The payer’s bank has taken the money back. When the merchant mails evidence, submit it at the provider."
-    " Until the dispute is decided, the service makes no refunds, and pay links pause. This closes automatically"
+    "The payer’s bank has taken the money back. When the merchant mails evidence, submit it to the provider. Until"
+    " the dispute is decided, this order cannot be refunded, and its pay links are paused. This closes automatically"
     " with the decision.",
     DISPUTES,
     (),
@@ -165,27 +165,28 @@ DISPUTED = DiscrepancyKind(
 DISPUTE_LOST = DiscrepancyKind(
     "dispute_lost",
     "A dispute is lost",
-    "The payer keeps the money, and the merchant bears the loss. We mail the merchant’s owners. Close this.",
+    "The merchant bears the loss, and we mail the merchant’s owners. Close the discrepancy.",
     DISPUTES,
 )
 DISPUTE_STATUS_UNKNOWN = DiscrepancyKind(
     "dispute_status_unknown",
     "The provider gave a dispute a status that is unknown here",
-    "The service treats the dispute as open: it makes no refunds, and pay links pause. Ask the provider what the"
-    " status means, and report it to the developers. Then close this.",
+    "The service treats the dispute as open: this order cannot be refunded, and its pay links are paused. Ask the"
+    " provider what the status means, and report it to the developers. Then close the discrepancy.",
     DISPUTES,
 )
 DISPUTE_OF_ANOTHER_AMOUNT = DiscrepancyKind(
     "dispute_of_another_amount",
     "The amount or currency of a dispute does not match its payment",
     "Ask the provider which payment it means. If the currency differs, the ledger does not have the dispute’s money."
-    " Close this with the answer as the note.",
+    " Close the discrepancy with the answer as the note.",
     DISPUTES,
 )
 DISPUTED_WHILE_REFUNDING = DiscrepancyKind(
     "disputed_while_refunding",
     "A payer disputed a charge while it was refunded",
-    "The payer can get the money twice. Ask the provider to stop the refund or the dispute, then close this.",
+    "The payer can get the money twice. Ask the provider to stop the refund or the dispute, then close the"
+    " discrepancy.",
     DISPUTES,
 )
 
@@ -194,20 +195,20 @@ OUTSIDE_CAPTURE = DiscrepancyKind(
     "outside_capture",
     "A capture was made outside this service",
     "Tell the merchant. If the order is still held, the merchant’s capture finds this money. If the order has ended,"
-    " refund the charge in the provider’s dashboard. Then close this.",
+    " refund the charge in the provider’s dashboard. Then close the discrepancy.",
     OUTSIDE,
 )
 OUTSIDE_VOID = DiscrepancyKind(
     "outside_void",
     "A hold was released outside this service",
-    "Tell the merchant that this hold cannot be captured any more, then close this.",
+    "Tell the merchant that this hold cannot be captured any more, then close the discrepancy.",
     OUTSIDE,
 )
 OUTSIDE_REFUND_FAILED = DiscrepancyKind(
     "outside_refund_failed",
     "A refund that was made outside this service failed",
     "The provider has the money, and the payer does not. Tell the merchant. If the payer is to have the money, refund"
-    " it again in the provider’s dashboard. Then close this.",
+    " it again in the provider’s dashboard. Then close the discrepancy.",
     OUTSIDE,
 )
 
@@ -216,13 +217,13 @@ UNKNOWN_ORDER = DiscrepancyKind(
     "unknown_order",
     "A card was charged for an order that was lost in a restore",
     "Find the order at the merchant by amount and time. The merchant fulfils it, or you refund the charge in the"
-    " provider’s dashboard. Then close this.",
+    " provider’s dashboard. Then close the discrepancy.",
     RESTORED,
 )
 RESTORED_REFUND = DiscrepancyKind(
     "restored_refund",
     "A refund was lost in a restore and is recorded as made by others",
-    "Ask the merchant whether the refund was intended, then close this with the answer as the note.",
+    "Ask the merchant whether the refund was intended, then close the discrepancy with the answer as the note.",
     RESTORED,
 )
 
@@ -231,7 +232,7 @@ FORGED_NOTIFICATION = DiscrepancyKind(
     "forged_notification",
     "A notification had a wrong signature",
     "Compare the provider’s signing secret with the service’s. If they are the same, someone else sent the"
-    " notification: close this.",
+    " notification: close the discrepancy.",
     NOTIFICATIONS,
 )
 UNREADABLE_NOTIFICATION = DiscrepancyKind(
@@ -247,14 +248,14 @@ SMS_BUDGET_OF_MERCHANT = DiscrepancyKind(
     "sms_budget_of_merchant",
     "A merchant has used most of its daily budget of texts",
     "A text counts until its order or share is paid. Look under Texts to see who requests them. If someone misuses"
-    " the merchant’s pages, suspend the merchant. Then close this.",
+    " the merchant’s pages, suspend the merchant. Then close the discrepancy.",
     TEXTS,
 )
 SMS_BUDGET_OF_ALL = DiscrepancyKind(
     "sms_budget_of_all",
     "All merchants together have used most of the daily budget of texts",
-    "A text counts until its order or share is paid. Look under Texts to see which merchants they are for. If"
-    " someone misuses a merchant’s pages, suspend the merchant. Then close this.",
+    "A text counts until its order or share is paid. Look under Texts to see which merchants they are for. If someone"
+    " misuses a merchant’s pages, suspend the merchant. Then close the discrepancy.",
     TEXTS,
 )
 
@@ -386,7 +387,8 @@ def kind_named(name: str) -> DiscrepancyKind:
     If the name is no longer in the table, return a generic kind whose sentence is made from the name.
     """
     what_to_do = (
-        "This release does not report it. Compare the facts with the provider’s dashboard, then close this."
+        "This release does not report it. Compare the facts with the provider’s dashboard, then close the"
+        " discrepancy."
     )
     old = DiscrepancyKind(name, name.replace("_", " ").capitalize(), what_to_do, EARLIER)
     return TABLE.get(name, old)

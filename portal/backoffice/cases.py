@@ -30,7 +30,9 @@ from portal.orders import reasons
 MAX_LISTED = 50  # the maximum number of cases that are read and counted
 MAX_SHOWN = 8  # the maximum number of cases that a page shows in full
 URGENT_AFTER = timedelta(days=1)
-WHOLE_REFUND_FAILED = f"{outstanding_refund.WHOLE_REFUND_FAILED} Inform the merchant, then close this."
+WHOLE_REFUND_FAILED = (
+    f"{outstanding_refund.WHOLE_REFUND_FAILED} Inform the merchant, then close the discrepancy."
+)
 # The admin actions for which a case can have buttons, and the labels of the buttons.
 BUTTON_LABELS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
 REFUSED_STATES = (Operation.State.FAILED, Operation.State.DECLINED)

@@ -47,9 +47,8 @@ AGAIN = "The merchant can make the refund again, on the order’s page in the po
 ANOTHER_WAY = "This card cannot take the money. The merchant has to pay the payer another way."
 DISPUTE_STATES: dict[str, str] = {
     Dispute.Status.OPEN: "Their bank has taken the money back, and keeps it until it decides.",
-    Dispute.Status.WON: "It was decided for the merchant {at}. The merchant has the money.",
-    Dispute.Status.LOST: "It was decided for the payer {at}. The payer keeps the money, and the merchant bears the"
-    " loss.",
+    Dispute.Status.WON: "The bank decided for the merchant {at}. The merchant has the money.",
+    Dispute.Status.LOST: "The bank decided for the {payer} {at}, so the {payer} keeps the money.",
 }
 EVIDENCE = (
     "The merchant acts first: the order’s page in the portal asks for evidence by mail to {support}. Send what"
@@ -137,8 +136,11 @@ def refund_step(row: Refund, request: HttpRequest) -> tuple[str, list[Link]]:
 def head_of_dispute(row: Dispute, request: HttpRequest) -> Head:
     """Return the head of a dispute: who disputes what and why, the decision, and who has to act by when."""
     amount, payer = money.display(row.amount, row.payment.currency), disputes.payer_of(row.payment)
-    what = f"The {payer} disputes {amount} of {order_words(row.checkout_uuid)}, paid with {card_of(row.payment)}."
-    state = DISPUTE_STATES[row.status].format(at=format_when(row.closed_at))
+    verb = "disputes" if row.status == Dispute.Status.OPEN else "disputed"
+    what = (
+        f"The {payer} {verb} {amount} of {order_words(row.checkout_uuid)}, paid with {card_of(row.payment)}."
+    )
+    state = DISPUTE_STATES[row.status].format(at=format_when(row.closed_at), payer=payer)
     summary = f"{what} {disputes.reason_in_words(row)} {state}"
     about = Discrepancy.objects.filter(subject=row.pk, closed_at=None).order_by("created_at")
     case = about.exclude(kind=kinds.DISPUTED.name).first()

@@ -107,7 +107,9 @@ class TestDisputes:
 
     def test_that_are_lost_lead_to_their_discrepancy(self, operator: Client, row: Dispute) -> None:
         outside.decide(row, is_won=False)
-        assert kinds.DISPUTE_LOST.what_to_do in text_of(operator, row)
+        told = text_of(operator, row)
+        assert kinds.DISPUTE_LOST.what_to_do in told and told.count("bears the loss") == 1
+        assert "The customer disputed £22.50" in told and "The bank decided for the customer on" in told
         case = Discrepancy.objects.get(kind=kinds.DISPUTE_LOST.name)
         assert f'href="{address_of(row)}"' in page_of(operator, case)
         assert main_button(operator, case) == "Close with a note"
@@ -115,4 +117,4 @@ class TestDisputes:
     def test_that_are_won_need_no_action(self, operator: Client, row: Dispute) -> None:
         outside.decide(row, is_won=True)
         told = text_of(operator, row)
-        assert "It was decided for the merchant" in told and "No action is needed." in told
+        assert "The bank decided for the merchant on" in told and "No action is needed." in told
