@@ -33,15 +33,23 @@ NOTE = "How you know it"
 
 def _settle_texts(operation: Operation) -> dict[str, Any]:
     if operation.purpose != Operation.Purpose.REIMBURSEMENT:
-        return {}
+        return {
+            "text": f"Do this only if the payer has the money. {_amount_of(operation)} is booked as paid to the payer."
+            " The service stops trying this card. You can undo this on the booking’s page."
+        }
     return {
-        "text": "Do this only if the lead got the money another way. The amount is booked, this card is not tried"
-        " again, and the share is shown as paid back to the lead."
+        "text": f"Do this only if the lead got the money another way. {_amount_of(operation)} is booked as paid to the"
+        " lead, and the share is shown as paid back. The service stops trying this card. You can undo this on the"
+        " booking’s page."
     }
 
 
+def _amount_of(operation: Operation) -> str:
+    return money.display(operation.amount, operation.payment.currency)
+
+
 def _send_texts(operation: Operation) -> dict[str, Any]:
-    kind, amount = operation.get_kind_display(), money.display(operation.amount, operation.payment.currency)
+    kind, amount = operation.get_kind_display(), _amount_of(operation)
     return {
         "text": f"The {kind.lower()} goes to the provider at once. {_sending_warning(operation)}",
         "button": f"Send {amount} again",
@@ -59,8 +67,8 @@ def _sending_warning(operation: Operation) -> str:
 
 SETTLE = confirmation.Question(
     title="Book as settled outside",
-    text="Do this only if the payer has the money. The amount that the card is owed is booked, and this card is not"
-    " tried again. You can take the booking back on the booking’s page.",
+    text="Do this only if the payer has the money. The amount that the card is owed is booked as paid to the payer. The"
+    " service stops trying this card. You can undo this on the booking’s page.",
     label="How it was settled",
     button="Book it as settled",
     title_for_one="Book {} as settled outside?",

@@ -68,7 +68,7 @@ class TestClosing:
         assert "<p>The bank said: the card’s account is closed.</p>" in page
         assert "<h1>Book the refund of £20.00 as settled outside?</h1>" in page
         assert "How it was settled" in page and "A-20417" in page
-        assert "Do this only if the payer has the money." in page
+        assert "Do this only if the payer has the money. £20.00 is booked as paid to the payer." in page
 
     @pytest.mark.rule("operator.proof")
     def test_requires_a_note(self, admin: Client, stuck: Operation) -> None:
