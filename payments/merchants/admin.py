@@ -260,6 +260,7 @@ class SwitchAdmin(ReadOnlyAdmin):
     is_small = True
     adds_by = "Stop all merchants"
     explanations: Mapping[str, str] = {"merchant": ""}
+    short_names: Mapping[str, str] = {"lift": "Resume"}
     actions = ("lift",)
     list_display = ("__str__", "merchant", "reason", "changed_at")
     list_filter = (lists.state_filter({"stopped": Q(is_stopped=True), "ended": Q(is_stopped=False)}),)
@@ -301,7 +302,7 @@ class SwitchAdmin(ReadOnlyAdmin):
         done = "All merchants are stopped." if switch else "All merchants were stopped already."
         self.message_user(request, done, messages.WARNING)
 
-    @admin.action(description="Resume", permissions=["lift"])
+    @admin.action(description="Resume merchants", permissions=["lift"])
     @confirmation.requires_confirmation(LIFT)
     def lift(self, request: HttpRequest, rows: QuerySet[Switch], reason: str) -> None:
         for row in rows:

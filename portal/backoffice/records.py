@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from checkout.remedies import outstanding_refund
 from hosted_page.sms.message_states import state_of
 from payments import disputes, money
-from payments.models import Dispute, Operation
+from payments.models import Dispute, Operation, Payment
 from portal import audit, audit_words
 from portal.backoffice import badges, order, subjects
 from portal.backoffice.record_heads import emails, others, webhooks
@@ -107,7 +107,7 @@ def _describe_dispute(row: Any) -> RecordRow:
 def _describe_payment(row: Any) -> RecordRow:
     return RecordRow(
         row,
-        "Payment",
+        "A mate’s share" if row.kind == Payment.Kind.SHARE else "Payment",
         row.created_at,
         row.merchant,
         row.checkout_uuid,
@@ -183,12 +183,19 @@ def _describe_switch(row: Any) -> RecordRow:
     badge = badges.STOPPED if row.is_stopped else badges.STOP_ENDED
     return RecordRow(
         row,
-        f"Stop of {row.merchant or 'all merchants'}",
+        _stop_words(row),
         row.changed_at,
         merchant,
         badge=badge,
         note=row.reason,
     )
+
+
+def _stop_words(row: Any) -> str:
+    """Return a stop as a sentence without a full stop, such as "Zebra Tours is stopped"."""
+    if row.merchant is None:
+        return "All merchants are stopped" if row.is_stopped else "All merchants were stopped"
+    return f"{row.merchant} {'is' if row.is_stopped else 'was'} stopped"
 
 
 def _describe_text(row: Any) -> RecordRow:

@@ -90,7 +90,7 @@ def operators_actions(changelist: Any, choices: Sequence[tuple[str, str]]) -> li
 
     If the list has only one action and its label is one word, the noun for the rows is added to the label.
     """
-    row_name = changelist.opts.verbose_name_plural
+    row_name = titles.row_noun(changelist.opts, 2)
     is_short = len(choices) == 1 and " " not in choices[0][1]
     return [
         {"index": index, "words": f"{words} {row_name}" if is_short else words}

@@ -180,7 +180,7 @@ class TestTheAdmin:
         assert "All merchants were stopped already." in again
         lift = {"action": "lift", "_selected_action": str(switch.pk)}
         shown = operator.get(f"/admin/payments/switch/{Switch.objects.get().pk}/change/").content.decode()
-        assert "<h1>Stop of all merchants</h1>" in shown and "Null for all merchants" not in shown
+        assert "<h1>All merchants are stopped</h1>" in shown and "Null for all merchants" not in shown
         asked = operator.post("/admin/payments/switch/", lift)
         assert "<h1>Resume all merchants?</h1>" in asked.content.decode()
         operator.post("/admin/payments/switch/", lift | {"confirmed": "1", "words": "Clear"})

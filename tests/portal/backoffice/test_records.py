@@ -15,7 +15,7 @@ from checkout import captures, refunds
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.models import SmsMessage
-from payments.models import Dispute, Merchant
+from payments.models import Dispute, Merchant, Payment
 from portal.models import AuditEntry
 from tests import factories, outside
 from tests.factories import CAUSE
@@ -39,6 +39,17 @@ def heading(client: Client, model: str, key: object) -> str:
     found = re.search(r"<h1>(.*?)</h1>", page, re.DOTALL)
     assert found
     return " ".join(re.sub(r"<[^>]+>", "", found[1]).split())
+
+
+class TestPayments:
+    def test_of_a_mate_are_named_as_such(self, operator: Client, at: Callable[[str], Checkout]) -> None:
+        shared = at("shared")
+        share, order = (Payment.objects.get(kind=kind) for kind in ("share", "order"))
+        for row, what in ((share, "A mate’s share"), (order, "Payment")):
+            assert heading(operator, "payments/payment", row.pk).startswith(f"{what} of £")
+        assert cells(operator, "payments/payment")[0].startswith(
+            f"A mate’s share, {shared.merchant_order_id}"
+        )
 
 
 class TestDisputes:
