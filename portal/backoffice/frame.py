@@ -21,7 +21,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Customers", "checkout.customer"),
         ("API calls", "checkout.apicall"),
         ("Idempotency keys", "checkout.idempotencykey"),
-        ("History", "checkout.change"),
+        ("Changes", "checkout.change"),
     ),
     "Money": (
         ("Payments", "payments.payment"),
@@ -45,7 +45,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
     "People": (
         ("Merchants", "payments.merchant"),
         ("Users", "portal.user"),
-        ("Teams", "portal.membership"),
+        ("Memberships", "portal.membership"),
         ("API clients", "portal.apiclient"),
         ("Audit entries", "portal.auditentry"),
         ("Opt-ins", "hosted_page.optin"),
@@ -61,10 +61,15 @@ _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 
 # The labels for tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
-    "checkout.prefill": "Filled in for payers",
+    "checkout.prefill": "Prefilled customer data",
+    "hosted_page.cardtry": "Card attempts",
     "hosted_page.payersignin": "Payer sign-ins",
+    "hosted_page.sharetake": "Share claims",
     "hosted_page.signincode": "Sign-in codes",
-    "portal.lastwrite": "Last writes",
+    "hosted_page.smsday": "Texts per day",
+    "hosted_page.smsstop": "Opted-out numbers",
+    "payments.reconciled": "Reconciliations",
+    "portal.lastwrite": "Last changes",
 }
 
 SEARCH_PERMISSIONS = ("checkout.view_checkout", "checkout.view_customer", "payments.view_payment")
@@ -89,10 +94,7 @@ def table_label(title: str) -> str:
 @cache
 def _labels_by_title() -> dict[str, str]:
     """Return our labels, keyed by Django's titles."""
-    labels = {
-        **_TABLES,
-        **{model: label for model, label in _LABELS.items() if label not in ("Teams", "History")},
-    }
+    labels = _TABLES | _LABELS
     return {
         str(capfirst(apps.get_model(model)._meta.verbose_name_plural)): label
         for model, label in labels.items()

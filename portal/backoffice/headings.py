@@ -44,6 +44,7 @@ def _of_hour(what: str) -> Callable[[Any], str]:
 
 
 HEADINGS: dict[str, Callable[[Any], str]] = {
+    "admin.logentry": lambda row: f"{row.object_repr}: {row.get_change_message()}".removesuffix("."),
     "bank.banknotification": lambda row: (
         f"Notification of a {'dispute' if row.dispute_id else row.call.kind}: {row.verdict}"
     ),
@@ -57,7 +58,7 @@ HEADINGS: dict[str, Callable[[Any], str]] = {
     "checkout.leadnotification": lambda row: f"Text to a lead: {row}",
     "checkout.merchantcustomer": lambda row: f"Customer of {row.merchant}",
     "checkout.paymentrequest": _of_share,
-    "checkout.prefill": lambda row: f"Filled in for the payer of {row.checkout.merchant_order_id}",
+    "checkout.prefill": lambda row: f"Prefilled customer data of {row.checkout.merchant_order_id}",
     "hosted_page.optintext": lambda row: f"Opt-in wording of {row.merchant}, version {row.version}",
     "hosted_page.smsmessage": lambda row: f"Text: {row}",
     "mfa.authenticator": lambda row: f"Second factor of {row.user}",

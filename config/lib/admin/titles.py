@@ -47,8 +47,18 @@ TITLES = {
 # The nouns for a model's rows, singular and plural, by the model's name in words. All other rows are named like
 # their model.
 NOUNS = {
+    "card try": ("card attempt", "card attempts"),
+    "day of texts": ("day with texts", "days with texts"),
+    "last write": ("last change", "last changes"),
+    "number that stopped texts": ("opted-out number", "opted-out numbers"),
     "outbound email": ("email", "emails"),
+    "payer sign in": ("payer sign-in", "payer sign-ins"),
     "payment request": ("share", "shares"),
+    "prefill": ("order with prefilled customer data", "orders with prefilled customer data"),
+    "reconciled": ("reconciliation", "reconciliations"),
+    "share take": ("share claim", "share claims"),
+    "sign in code": ("sign-in code", "sign-in codes"),
+    "switch": ("stop", "stops"),
 }
 
 
