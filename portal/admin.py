@@ -41,6 +41,7 @@ from portal.models import (
 from portal.trials import cases
 
 RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
+LISTED_RIGHTS = ("groups", "user_permissions")  # folded for people who are not operators
 
 
 def may_change_person(request: HttpRequest, person: User | None) -> bool:
@@ -57,15 +58,16 @@ class PermissionsAdmin(OperatorAdmin):
     """The base class of admins that give rights. Rights and groups are shown as checkboxes."""
 
     titles: Mapping[str, str] = {
+        "email": "e-mail",
         "is_superuser": "can do everything",
         "is_staff": "operator",
         "permissions": "rights",
         "user_permissions": "rights",
     }
     explanations: Mapping[str, str] = {
-        "is_superuser": "Only these operators give rights to others.",
+        "is_superuser": "Only operators with this right can change rights.",
         "is_staff": "May log in to these pages.",
-        "groups": "An operator also has the rights of these groups.",
+        "groups": "",
         "user_permissions": "",
     }
 
@@ -73,7 +75,7 @@ class PermissionsAdmin(OperatorAdmin):
         if db_field.related_model is Permission:
             kwargs["form_class"] = operator_rights.RightsField
         else:
-            kwargs["widget"] = operator_rights.TickBoxes("Groups")
+            kwargs["widget"] = operator_rights.TickBoxes("Groups", operator_rights.GROUPS_HINT)
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
@@ -124,6 +126,14 @@ class UserAdmin(PermissionsAdmin):
             return fields
         return [*fields, *(() if _may_do_everything(request) else ("own_rights",)), *self.readonly_fields]
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields, with the long lists of rights last. They are folded unless the person is an operator."""
+        if not _may_do_everything(request):
+            return super().get_fieldsets(request, obj)
+        classes = () if obj and (obj.is_staff or obj.is_superuser) else ("collapse", "of-operators")
+        facts = [name for name in self.get_fields(request, obj) if name not in LISTED_RIGHTS]
+        return [(None, {"fields": facts}), ("Rights", {"fields": LISTED_RIGHTS, "classes": classes})]
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if _may_do_everything(request):
             return self.readonly_fields
@@ -168,7 +178,7 @@ class MembershipAdmin(OperatorAdmin):
     """The roles of people at merchants. Only superusers change them, because a role gives access to money."""
 
     is_small = True
-    list_display = ("__str__", "user", "merchant", "role", "created_at")
+    list_display = ("user", "merchant", "role", "created_at")
     list_filter = ("role",)
     search_fields = ("user__email", "merchant__name")
     autocomplete_fields = ("user", "merchant")
@@ -300,6 +310,15 @@ class LogEntryAdmin(ReadOnlyAdmin):
 
     list_display = ("action_time", "user", "object_repr", "content_type", "change_message")
     search_fields = ("object_id",)
+    titles: Mapping[str, str] = {"action_time": "time", "user": "operator", "content_type": "kind of record"}
+    hidden = ("action_flag",)  # what happened says more
+
+    def column(self, name: Any) -> Any:
+        return self.what_happened if name == "change_message" else super().column(name)
+
+    @admin.display(description="what happened")
+    def what_happened(self, entry: LogEntry) -> str:
+        return entry.get_change_message() or str(entry.get_action_flag_display())
 
 
 @admin.register(LoginAttempt)
@@ -354,6 +373,7 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
 class UserSessionAdmin(ReadOnlyAdmin):
     """Shows where people are logged in. Deleting a row ends the session."""
 
+    deletes_by = "End this session"
     list_display = ("user", "created_at", "last_seen_at", "ip", "user_agent")
     search_fields = ("user",)
     secret = ("session_key", "data")

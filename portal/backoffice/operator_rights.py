@@ -32,6 +32,7 @@ ACTIONS: dict[str, str] = {
     "usersessions.delete_usersession": "Log users out",
 }
 ACT, SEE, OTHER = "Act", "See", "See other tables"
+GROUPS_HINT = "An operator also has the rights of these groups."
 
 
 def rights_in_words(permissions: Iterable[Permission]) -> str:
@@ -70,16 +71,21 @@ def _tables() -> dict[str, str]:
 
 
 class TickBoxes(forms.CheckboxSelectMultiple):
-    """Checkboxes in columns. Each group of choices has a heading. `title` names the whole list for screen readers."""
+    """Checkboxes in columns. Each group of choices has a heading. `title` names the whole list for screen readers.
 
-    def __init__(self, title: str) -> None:
+    `hint` is shown below the choices, if there are any.
+    """
+
+    def __init__(self, title: str, hint: str = "") -> None:
         super().__init__()
-        self.title = title
+        self.title, self.hint = title, hint
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """Return the HTML of the checkboxes."""
         context = self.get_context(name, value, attrs)
-        return render_to_string("admin/tick_boxes.html", {**context, "title_of_all": self.title})
+        return render_to_string(
+            "admin/tick_boxes.html", {**context, "title_of_all": self.title, "hint": self.hint}
+        )
 
 
 class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic only in the stubs

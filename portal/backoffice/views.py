@@ -113,8 +113,8 @@ def show_search(request: HttpRequest) -> HttpResponse:
         with replica.use_primary():
             operator_actions.log_action(
                 request,
-                f"Looked for it, and found {len(results.orders)} orders",
-                f"number ending {term.strip()[-4:]}",
+                f"Found {len(results.orders)} {'order' if len(results.orders) == 1 else 'orders'}",
+                f"Search for a number ending {term.strip()[-4:]}",
             )
     return response
 

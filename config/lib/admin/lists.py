@@ -14,6 +14,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
+from django.utils.text import Truncator, capfirst
 
 from config.lib.admin import titles
 
@@ -26,17 +27,23 @@ MERCHANT_PARAMETER = "merchant__exact"
 class WrongFilterValue(Exception):
     """Raised if the address of a list has a filter value that the filter does not offer."""
 
-    def __init__(self, query: Mapping[str, str]) -> None:
+    def __init__(self, query: Mapping[str, str], model: type[Model], title: str = "") -> None:
         super().__init__(f"A filter does not have the value in {dict(query)}.")
-        self.query = query
+        self.query, self.model, self.title = query, model, title
 
     @property
     def words(self) -> str:
-        """Return the wrong values with the names of their filters, such as "state “lost”". The page shows them."""
-        names = {name: name.partition("__")[0].removeprefix("is_").replace("_", " ") for name in self.query}
-        return " or ".join(
-            f"{titles.TITLES.get(names[name], names[name])} “{value}”" for name, value in self.query.items()
+        """Return sentences that name the filters and the wrong values. The page shows them."""
+        return " ".join(
+            f"The filter {self._title_of(name)} has no value “{Truncator(value).chars(60)}”."
+            for name, value in self.query.items()
         )
+
+    def _title_of(self, parameter: str) -> str:
+        name = parameter.partition("__")[0]
+        fields = {field.name: field for field in self.model._meta.fields}
+        own = titles.title_of(fields[name]) if name in fields else name.replace("_", " ")
+        return str(capfirst(self.title or own))
 
 
 def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
@@ -45,7 +52,8 @@ def check_filter_values(changelist: ChangeList, request: HttpRequest) -> None:
         names = [name for name in chosen.expected_parameters() if name and request.GET.get(name)]
         query = {name: request.GET[name] for name in names}
         if query and not any(choice["selected"] for choice in chosen.choices(changelist)):
-            raise WrongFilterValue(query)
+            title = "" if getattr(chosen, "field", None) else str(chosen.title).partition(",")[0]
+            raise WrongFilterValue(query, changelist.model, title)
 
 
 def filter_parameters(model: type[Model], chosen: Any) -> set[str]:

@@ -73,6 +73,8 @@ class OperatorAdmin(admin.ModelAdmin):
     short_names: Mapping[str, str] = {}  # names of actions for the buttons on a row's page
     searched_by = ""  # the label of the search field, if it needs one
     adds_by = ""  # the label of the button that adds a row, if it needs one
+    deletes_by = "Delete"  # the label of the link that deletes a row
+    empty_value_display = columns.EMPTY_CELL
     listed_as = "Newest first"  # the list's order
     is_small = False  # the table is so small that a search or a filter can read all rows
     secret: tuple[str, ...] = ()
@@ -194,7 +196,7 @@ class OperatorAdmin(admin.ModelAdmin):
         try:
             found = super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
-            raise lists.WrongFilterValue(request.GET.dict()) from error
+            raise lists.WrongFilterValue(request.GET.dict(), self.model) from error
         lists.check_filter_values(found, request)
         if self.search_fields and not self.search_help_text:
             found.search_help_text = titles.search_hint(
@@ -243,7 +245,9 @@ class OperatorAdmin(admin.ModelAdmin):
         kwargs["form_url"] = request.get_full_path()
         context["adminform"].form.label_suffix = ""
         # The form has only one button. It saves, and returns to the list.
-        context.update(show_save_and_add_another=False, show_save_and_continue=False)
+        context.update(
+            show_save_and_add_another=False, show_save_and_continue=False, deletes_by=self.deletes_by
+        )
         if row is not None:
             context.update(self._around(request, row))
         return super().render_change_form(request, context, *args, **kwargs)

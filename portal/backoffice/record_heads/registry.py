@@ -86,7 +86,7 @@ SENTENCES: dict[str, str] = {
     "portal.previouspassword": "A person had this password before, so it cannot be used again.",
     "portal.trial": "The sandbox ran this case through a merchant’s integration.",
     "webhooks.signingsecret": "A merchant’s server checks signatures with this secret. The secret is not shown.",
-    "usersessions.usersession": "A person is logged in here. Delete the session to log the person out.",
+    "usersessions.usersession": "A person is logged in here. To log the person out, end this session.",
 }
 
 

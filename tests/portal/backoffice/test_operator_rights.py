@@ -84,3 +84,36 @@ def test_are_a_list_in_words_for_operators_who_cannot_change_them(client: Client
     page = client.get(f"/admin/portal/user/{helper.pk}/change/").content.decode()
     assert "Cancel held orders, Resolve operations" in page and " | " not in page
     assert "Can do everything" in page and "Designates" not in page
+
+
+def test_are_folded_unless_the_person_is_an_operator(operator: Client) -> None:
+    """A merchant's person has none of them, so that the long list would only hide the fields below it."""
+    person = User.objects.create_user("lea@acme.example")
+    address = f"/admin/portal/user/{person.pk}/change/"
+    page = operator.get(address).content.decode()
+    assert "of-operators" in page and page.index("Last login") < page.index(
+        "<details><summary>"
+    ) < page.index("Cancel held orders")
+    assert ">No groups yet.<" in page and operator_rights.GROUPS_HINT not in page
+    Group.objects.create(name="Helpers")
+    assert operator_rights.GROUPS_HINT in operator.get(address).content.decode()
+    for flag in ("is_staff", "is_superuser"):
+        User.objects.filter(pk=person.pk).update(is_staff=False, is_superuser=False)
+        User.objects.filter(pk=person.pk).update(**{flag: True})
+        assert "of-operators" not in operator.get(address).content.decode()
+    assert "of-operators" in operator.get(ADD_USER).content.decode()
+
+
+def test_have_the_names_of_the_lists(operator: Client) -> None:
+    labels = set(LABEL.findall(operator.get(ADD_USER).content.decode()))
+    overview = operator.get("/admin/").content.decode()
+    for name, address in (("Memberships", "portal/membership"), ("Changes", "checkout/change")):
+        assert name in labels and f'/admin/{address}/">{name}</a>' in overview
+        assert f"<h1>{name}</h1>" in operator.get(f"/admin/{address}/").content.decode()
+    assert {
+        "Prefilled customer data",
+        "Texts per day",
+        "Share claims",
+        "Card attempts",
+        "Opted-out numbers",
+    } <= labels

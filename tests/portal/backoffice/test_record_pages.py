@@ -1,6 +1,7 @@
 """Admin pages of single records, and the messages for addresses that have no record or no list."""
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
@@ -26,12 +27,12 @@ class TestFilter:
     @pytest.mark.parametrize(
         ("address", "value", "words"),
         [
-            ("/admin/checkout/checkout/", "merchant__exact=nonsense", "merchant “nonsense”"),
-            ("/admin/checkout/checkout/", "trouble=lost", "trouble “lost”"),
-            ("/admin/checkout/checkout/", "status__exact=lost", "state “lost”"),
-            ("/admin/payments/discrepancy/", "state=lost", "state “lost”"),
-            ("/admin/payments/operation/", "payment__exact=lost", "payment “lost”"),
-            ("/admin/portal/user/", "is_staff__exact=lost", "staff “lost”"),
+            ("/admin/checkout/checkout/", "merchant__exact=nonsense", "Merchant has no value “nonsense”"),
+            ("/admin/checkout/checkout/", "trouble=lost", "Needs attention has no value “lost”"),
+            ("/admin/checkout/checkout/", "status__exact=lost", "State has no value “lost”"),
+            ("/admin/payments/discrepancy/", "state=lost", "State has no value “lost”"),
+            ("/admin/payments/operation/", "payment__exact=lost", "Payment has no value “lost”"),
+            ("/admin/portal/user/", "is_staff__exact=lost", "Operator has no value “lost”"),
         ],
     )
     def test_names_a_value_that_its_filter_does_not_have(
@@ -40,7 +41,7 @@ class TestFilter:
         answer = operator.get(f"{address}?{value}", follow=True)
         page = answer.content.decode()
         assert answer.status_code == 400 and "<h1>No such value</h1>" in page
-        assert f"There is no {words}." in page and f'href="{address}"' in page
+        assert f"The filter {words}." in page and f'href="{address}"' in page
 
 
 class TestRecordPage:
@@ -103,3 +104,21 @@ class TestRecordPage:
     def test_that_adds_a_row_has_no_icons_of_other_windows(self, operator: Client) -> None:
         page = opened(operator, "/admin/portal/membership/add/")
         assert "related-widget-wrapper" not in page and 'name="merchant"' in page
+
+    def test_of_a_log_entry_says_what_an_operator_did(self, operator: Client, captured: Checkout) -> None:
+        phone = str(captured.lead and captured.lead.phone)
+        operator.get("/admin/find", {"q": phone})
+        entry = LogEntry.objects.get()
+        page = opened(operator, f"/admin/admin/logentry/{entry.pk}/change/")
+        assert f"<h1>Search for a number ending {phone[-4:]}: Found 1 order</h1>" in page
+        listed = opened(operator, "/admin/admin/logentry/")
+        for words in (page, listed):
+            assert "Found 1 order." in words and "What happened" in words and "Action" not in words
+
+    def test_of_a_session_ends_it(self, operator: Client, acme: Merchant) -> None:
+        lea = Client()
+        person = people.join(acme)
+        people.operate(lea, person)
+        session = UserSession.objects.create(user=person, session_key=lea.session.session_key, ip="10.0.0.1")
+        page = opened(operator, f"/admin/usersessions/usersession/{session.pk}/change/")
+        assert ">End this session</a>" in page and ">Close</a>" not in page and ">Delete</a>" not in page
