@@ -120,7 +120,7 @@ class TestOrders:
 
     def test_without_a_match_say_so(self, operator: Client) -> None:
         assert "No matches" in page_of(operator, f"{ORDERS}?q=nothing")
-        assert "None yet" in page_of(operator, ORDERS)
+        assert "No checkouts yet" in page_of(operator, ORDERS)
 
 
 class TestDiscrepancies:

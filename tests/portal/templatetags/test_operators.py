@@ -28,4 +28,4 @@ def test_a_list_without_a_table_of_its_own_folds_on_a_phone(operator: Client, ca
     assert (
         '<div class="results panel-rows">' in page and '<td data-label="From" class="field-origin">' in page
     )
-    assert "None yet" in operator.get("/admin/checkout/replacedlink/").content.decode()
+    assert "No replaced links yet" in operator.get("/admin/checkout/replacedlink/").content.decode()

@@ -7,6 +7,7 @@ from django.test import Client
 
 from checkout.models import Checkout
 from config.lib.admin.readonly import ReadOnlyAdmin
+from payments.models import Merchant
 from tests.portal import people
 
 pytestmark = pytest.mark.django_db
@@ -55,11 +56,13 @@ class TestAdmin:
         shown = client.get(f"/admin/checkout/customer/{captured.lead.pk}/change/").content.decode()
         assert captured.lead.phone not in shown
 
-    def test_says_what_a_search_finds(self) -> None:
+    def test_says_what_a_search_finds(self, acme: Merchant) -> None:
         client = Client()
         people.operate(client)
+        people.join(acme)
         memberships = client.get("/admin/portal/membership/").content.decode()
         assert "Part of the user’s e-mail or merchant’s name." in memberships
         assert "<title>TEST · Memberships · Merchant Checkout · Operators</title>" in memberships
-        deliveries = client.get("/admin/webhooks/delivery/").content.decode()
+        assert "Search" not in client.get("/admin/webhooks/delivery/").content.decode(), "there are no rows"
+        deliveries = client.get("/admin/webhooks/delivery/?q=lost").content.decode()
         assert "The whole ID of the delivery, its event or its checkout." in deliveries
