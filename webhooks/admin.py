@@ -77,7 +77,7 @@ class SubscriptionAdmin(ResendingAdmin):
         due = f"Waiting since {found.oldest_due_at:%H:%M:%S}." if found.oldest_due_at else "Nothing is due."
         return f"{rate} {times} {due} {found.parked} parked."
 
-    @admin.action(description="Resend what was parked in the last 24 hours", permissions=["resend"])
+    @admin.action(description="Resend deliveries parked in the last 24 hours", permissions=["resend"])
     def resend_parked(self, request: HttpRequest, rows: QuerySet[Subscription]) -> None:
         for subscription in rows.select_related("merchant"):
             merchant = subscription.merchant

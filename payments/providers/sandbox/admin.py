@@ -47,7 +47,7 @@ class CallAdmin(MoneyAdmin):
     }
     explanations: Mapping[str, str] = {
         "key": "",
-        "reference": "The key that the service sent. An action in the dashboard has none.",
+        "reference": "The key that the service sent. An action in the dashboard has no key.",
         "is_remembered": "Whether another call with the key gets this answer.",
         "changed_at": "",
         "refund": "Our refund.",

@@ -119,7 +119,12 @@ class TestPage:
         reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
         factories.stop(None)
         page = operator.get(PAGE).content.decode()
-        assert "1 parked today" in page and "Fails</span>" in page and ", for 1 day: HTTP 500." in page
+        page = " ".join(page.split())
+        assert (
+            "1 delivery parked today." in page
+            and "Failing</span>" in page
+            and ", for 1 day: HTTP 500." in page
+        )
         assert "The provider reports a different amount" in page and "All merchants" in page
 
     @pytest.mark.rule("operator.page", "resend.closed")
