@@ -178,9 +178,10 @@ def _failed_refunds(checkout_uuid: UUID | OuterRef) -> QuerySet[Refund]:
 def _check_refundable(checkout: Checkout) -> None:
     """Raise NotRefundable or OperationInProgress unless a refund can begin now.
 
+    The end of an authorization does not make a checkout refundable, so an unpaid checkout is never asked to wait.
     Rule refund.open_operation.
     """
-    undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
+    undecided = checkout.status in (Status.AUTHORIZED, Status.CAPTURED)
     live: Any = _LIVE_PAYMENT.first(checkout.pk) if undecided else None
     if live is not None and live.open_kind:
         raise OperationInProgress

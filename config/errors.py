@@ -273,21 +273,27 @@ def _details_of(exc: Exception) -> list[dict[str, Any]]:
     return []
 
 
-# The error codes of calls that the checkout's state does not allow.
-STATE_CONFLICT_CODES = (
+# The error codes whose details are the checkout's status and allowed actions.
+CONFLICT_CODES = (
     *("not_capturable", "not_cancellable", "not_refundable", "not_payable", "share_not_open"),
-    *("not_disputed", "operation_in_progress"),
+    *(
+        "not_disputed",
+        "operation_in_progress",
+        "refund_ref_conflict",
+        "idempotency_in_progress",
+        "too_many_ticks",
+    ),
 )
 
 
 def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the checkout's status and allowed actions, for a call that its state does not allow.
+    """Return the status and the allowed actions of the checkout about which a call was refused.
 
-    The allowed actions depend on more than the state that caused the refusal. The function therefore reads
-    the checkout again, as the API's read call does. Return an empty list if the code is not in
-    STATE_CONFLICT_CODES, or if the checkout cannot be read. Rule api.conflict.
+    The allowed actions depend on more than the cause of the refusal. The function therefore reads the checkout
+    again, as the API's read call does. Return an empty list if the code is not in
+    CONFLICT_CODES, or if the checkout cannot be read. Rule api.conflict.
     """
-    if code not in STATE_CONFLICT_CODES or "checkout_uuid" not in context["kwargs"]:
+    if code not in CONFLICT_CODES or "checkout_uuid" not in context["kwargs"]:
         return []
     merchant, checkout_uuid = caller_of(context["request"]).merchant, context["kwargs"]["checkout_uuid"]
     try:

@@ -234,15 +234,6 @@ def describe_error(error_message: str | None) -> str | None:
     return WORKER_LOST_TEXT if error_message == WORKER_LOST else error_message
 
 
-def describe_failure(attempt: Attempt) -> str | None:
-    """Return a text for people that says why an attempt failed, or None if it did not fail. Rule log.words.
-
-    If the endpoint answered with a reason, the reason follows the status: "HTTP 400: no_matching_signature".
-    """
-    error, reason = describe_error(attempt.error_message), given_reason(attempt)
-    return f"{error}: {reason}" if error and reason else error
-
-
 def given_reason(attempt: Attempt) -> str:
     """Return the reason that an endpoint gave for refusing an event, as one line, or "".
 

@@ -92,10 +92,10 @@ class DeliveryAttemptOut(Out):
         help_text="The status of your endpoint's answer. Null if your endpoint did not answer.",
     )
     error_message = Computed(
-        lambda logged: delivery.describe_failure(logged.attempt),
+        lambda logged: delivery.describe_error(logged.attempt.error_message),
         fields.Text(),
         allow_null=True,
-        help_text="Why the attempt failed, with the beginning of your endpoint's answer. Null if it answered 2xx.",
+        help_text="Why the attempt failed. Null if your endpoint answered 2xx.",
     )
     duration_ms = drf.IntegerField(
         min_value=0,

@@ -31,7 +31,6 @@ _COLUMNS = (
     "event_type",
     "http_status",
     "error_message",
-    "response_excerpt",
     "duration_ms",
     "started_at",
     "is_delivered",

@@ -161,7 +161,7 @@ class TestConflict:
         authorize = in_doubt("authorize")
         checkout = Checkout.objects.get()
         make_late(checkout)
-        refused(call(api, checkout, verb), 409, "operation_in_progress")
+        refused(call(api, checkout, verb), 409, code if verb == "refund" else "operation_in_progress")
         pass_time(authorize, seconds=61)
         error = refused(call(api, checkout, verb), 409, code)
         assert error["details"] == [{"status": "expired", "available_actions": []}]
@@ -186,11 +186,22 @@ class TestConflict:
         payment = Payment.objects.first() or _payment_of(checkout)
         operations.begin(payment, Operation.Kind(kind), now=timezone.now(), cause=CAUSE)
         assert api.get(f"checkouts/{checkout.pk}").json()["data"]["pending_operation"] == kind
-        for verb in VERBS if status != "captured" else ("refund",):
+        for verb in {"created": ("capture", "cancel"), "captured": ("refund",)}.get(status, VERBS):
             with nothing_moves():
                 answer = call(api, checkout, verb)
                 refused(answer, 409, "operation_in_progress")
             assert answer["Retry-After"] == "1"
+
+    @pytest.mark.rule("refund.open_operation", "refund.refused")
+    def test_refuses_a_refund_during_the_authorization_because_waiting_cannot_help(
+        self, api: Api, at: Bring
+    ) -> None:
+        checkout = at("created")
+        operations.begin(_payment_of(checkout), Operation.Kind.AUTHORIZE, now=timezone.now(), cause=CAUSE)
+        with nothing_moves():
+            answer = call(api, checkout, "refund")
+        assert refused(answer, 409, "not_refundable")["details"][0]["status"] == "created"
+        assert "Retry-After" not in answer
 
     @pytest.mark.rule("cancel.refused")
     @pytest.mark.parametrize(
@@ -358,7 +369,8 @@ class TestRefundReference:
             captures.capture(other.merchant, other.pk, cause=CAUSE)
         with nothing_moves():
             answer = call(api, other, "refund", merchant_refund_ref="r-1")
-            assert refused(answer, 409, "refund_ref_conflict")["details"] == []
+            error = refused(answer, 409, "refund_ref_conflict")
+        assert [conflict["status"] for conflict in error["details"]] == [status]
 
     def test_of_another_merchant_can_be_used(
         self, rival_api: Api, at: Bring, pay: Callable[..., Checkout]

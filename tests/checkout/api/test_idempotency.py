@@ -209,9 +209,10 @@ class TestIdempotencyKey:
         age(seconds=89)
         with nothing_moves():
             waiting = api.post(path, idempotency_key="k")
-            refused(waiting, 409, "idempotency_in_progress")
+            error = refused(waiting, 409, "idempotency_in_progress")
             refused(api.post(path, {"x": 1}, idempotency_key="k"), 422, "idempotency_key_reused")
         assert waiting["Retry-After"] == "1"
+        assert error["details"][0]["status"] == {"capture": "captured", "cancel": "voided"}[verb]
         age(seconds=90)
         with nothing_moves():
             refused(api.post(path, {"x": 1}, idempotency_key="k"), 422, "idempotency_key_reused")

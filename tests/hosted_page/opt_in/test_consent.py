@@ -367,6 +367,7 @@ class TestTheHelper:
             assert self.post(api, lea.checkout, email="lea@example.com").status_code == 200
         refused = self.post(api, lea.checkout, email="lea@example.com")
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "too_many_ticks")
+        assert refused.json()["error"]["details"][0]["status"] == "captured"
         assert "the saved ticks remain" in refused.json()["error"]["message"]
         assert "Retry-After" not in refused, "waiting never helps"
         answer = self.post(api, lea.checkout, email="finn@example.com", subject="friend")
