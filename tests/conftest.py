@@ -32,10 +32,10 @@ from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 from tests.portal import people
 
-# In a run with several processes, all tests of a group run in the same process. The tests of
-# SHARING_A_SERVICE form one group and those of WITH_A_WORLD another, because they start the whole service and
-# measure time. The tests of ON_A_MACHINE share one installation. The gallery (PICTURED) and every second test
-# of `thirty_seeds` (BESIDE) form two more groups, because they take longer than all other tests.
+# In a run with several processes, all tests of a group run in the same process. SHARING_A_SERVICE and
+# WITH_A_WORLD are two groups, because their tests start the whole service and measure time. ON_A_MACHINE is a
+# group, because its tests share one installation. The gallery (PICTURED) and every second test of
+# `thirty_seeds` (BESIDE) are two more groups, because they take longer than all other tests.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 ON_A_MACHINE = "tests/config/deploy/debian/"
@@ -65,8 +65,8 @@ class Spread(LoadScopeScheduling):
 def pytest_configure(config: pytest.Config) -> None:
     """Make every second process import the test modules in reverse order.
 
-    Half of the processes therefore start with the first module, and the other half with the last. Each half
-    later finds many modules that the other half has already compiled.
+    Half of the processes start with the first module, and the other half with the last. Each half later finds
+    many modules that the other half has already compiled, which saves time.
     """
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     if int(number) % 2 and config.args == ["tests"]:
@@ -367,7 +367,7 @@ def unclear(held: Checkout) -> Operation:
 
 @pytest.fixture
 def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-    """Return a refunded order. Later, when the test advances the bank's time, the bank returns the refund."""
+    """Return a refunded order. When the test advances the bank's time, the bank returns the refund."""
     captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     settle(unpaid)

@@ -1,7 +1,7 @@
 """A pytest plugin for `make quick`: it records how long each test takes, and runs only the faster half.
 
-The record is a file in .local, to which each run adds its tests. If there is no record, `--faster-half` runs
-the tests that do not use the database.
+The record is a file in .local. Each run adds the durations of its tests to this file. If there is no record,
+`--faster-half` runs the tests that do not use the database.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Resets the database after a test that has committed rows. This is 40 times as fast as Django's flush.
 
-Django's flush takes 2 s on a busy machine, because it truncates every table, which creates the files of all
-tables again, and because it searches for all permissions and content types. This module deletes only the rows
-that do not come from migrations. It disables the triggers that protect append-only tables.
+Django's flush takes 2 s on a busy machine. It truncates every table, so PostgreSQL creates the files of all
+tables again. It also searches for all permissions and content types. This module deletes only the rows that do
+not come from migrations. It disables the triggers that protect append-only tables.
 """
 
 from django.db import connection

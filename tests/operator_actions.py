@@ -28,9 +28,9 @@ def looker(*permissions: str) -> Client:
 
 
 def acting(client: Client) -> Act:
-    """Log in an operator. Return a function that carries out an action on rows of a list.
+    """Log in an operator. Return a function that carries out an admin action on the given rows of a list.
 
-    The function returns the next page. If it gets `words`, it also confirms the action, with these words.
+    The function returns the next page. If the function gets `words`, it also confirms the action with them.
     """
     people.operate(client)
 

@@ -24,7 +24,7 @@ def scans(sql: str) -> Iterator[str]:
 
 
 def days(sql: str) -> set[str]:
-    """Return the days of the partitions that a query would read according to its plan, as YYYYMMDD.
+    """Return the days of the partitions that a query would read, as YYYYMMDD, according to the query's plan.
 
     The default partition is left out.
     """
@@ -35,7 +35,7 @@ def days(sql: str) -> set[str]:
 
 
 def since(moment: datetime) -> set[str]:
-    """Return the days that have partitions, as YYYYMMDD, starting with the day before `moment`."""
+    """Return the days from the day before `moment` on that have a partition, as YYYYMMDD."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
         found = {name[-8:] for (name,) in cursor.fetchall() if name[-8:].isdecimal()}

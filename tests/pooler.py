@@ -67,7 +67,7 @@ def variables_of_pooled_run() -> Iterator[dict[str, str]]:
 def _settings(folder: Path, sockets: Path) -> Path:
     """Write the shipped configuration with this test run's addresses; return the path of the file.
 
-    The tests' database role has no password.
+    PgBouncer asks for no password, because the tests' database role has no password.
     """
     (folder / "users.txt").write_text('"checkout" ""\n')
     text = FILE.read_text()

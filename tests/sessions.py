@@ -1,7 +1,7 @@
-"""Adapts Django's test client to our sessions, whose cookie contains a secret. The session key is its digest.
+"""Adapts Django's test client to our sessions. Our session cookie contains a secret, not the session key.
 
-When the test client logs a person in or starts a session, it puts the session key into the cookie. This
-module replaces that key with the secret.
+The session key is the digest of the secret. When the test client logs a person in or starts a session, it puts
+the session key into the cookie. This module replaces that key with the secret.
 """
 
 from typing import Any
