@@ -1,4 +1,4 @@
-"""Operators' actions on checkouts in the admin."""
+"""In the admin, operators can cancel checkouts with a reason, and cannot search customers by phone number."""
 
 from collections.abc import Callable
 

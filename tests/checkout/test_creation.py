@@ -1,4 +1,4 @@
-"""The total of an order, which is computed from amounts and quantities, and the order's currency."""
+"""A new order is accepted only if its total is within the limits and equals the sum of its items."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How the amount of a split order is divided between the lead and the mates."""
+"""The amount of a split order is divided into the lead's part, open shares and paid shares."""
 
 import pytest
 

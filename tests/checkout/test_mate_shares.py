@@ -1,4 +1,4 @@
-"""Split orders: the lead pays, and requests the mates' shares with pay links."""
+"""In a split order, the lead pays the whole amount, and requests the mates' shares with pay links."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The recovery of operations in doubt, for example of those that the provider did not answer."""
+"""Operations that got no clear answer are repeated or looked up until their outcome is known."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -30,7 +30,7 @@ Answer = Callable[[str, Outcome], None]
 
 @pytest.mark.rule("doubt.sleeper")
 class TestALateRefusal:
-    """A refusal that arrives after another outcome was recorded. The recorded outcome stays."""
+    """A refusal that arrives after another outcome was recorded. It does not change the recorded outcome."""
 
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     @pytest.mark.parametrize(
@@ -136,7 +136,10 @@ def test_a_charge_after_the_end_is_reported_once_even_if_it_is_recorded_twice(he
 
 @pytest.fixture
 def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Return a function that replaces the bank's calls of a verb: each returns this outcome and has no effect."""
+    """Return a function that replaces the bank's answers for a verb.
+
+    Each call of this verb then returns the given outcome and has no effect at the bank.
+    """
 
     def answers(verb: str, outcome: Outcome) -> None:
         call = fault_injection.call_with_faults

@@ -1,4 +1,4 @@
-"""The tables of allowed status changes, for orders and for shares."""
+"""The tables of allowed status changes: the database and the code have the same pairs, and refuse all others."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""The pumps of checkouts."""
+"""The pumps end late checkouts in time, and log the checkout if they fail."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The `custom_data` of an item."""
+"""The `custom_data` of an item is limited in size and returned unchanged. A ticket's fields are validated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The `customer` that a merchant can send when it creates an order."""
+"""The `customer` of a new order: which fields are accepted, and that no response returns them."""
 
 import logging
 from typing import Any

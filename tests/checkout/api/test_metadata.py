@@ -1,4 +1,4 @@
-"""The `metadata` that a merchant stores with an order."""
+"""The `metadata` of an order is validated, is returned unchanged, and is not shown to payers."""
 
 from typing import Any
 

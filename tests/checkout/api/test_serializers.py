@@ -1,4 +1,4 @@
-"""The fields of a new order: invalid values, and unusual valid values."""
+"""Invalid fields of a new order are refused and named. Unusual valid values are accepted."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -199,7 +199,10 @@ class TestATotalThatNoCardCanBeCharged:
 
 @pytest.mark.rule("create.limits")
 class TestATotalAboveTheProvidersMaximum:
-    """Totals above Stripe's maximum. Stripe counts ISK and UGX in hundredths, and KWD in steps of ten minor units."""
+    """Totals above the largest amount that Stripe accepts.
+
+    Stripe counts ISK and UGX in hundredths, and KWD in steps of ten minor units.
+    """
 
     @pytest.fixture(autouse=True)
     def of_stripe(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""Phone numbers and prefilled customer data."""
+"""Tests of phone numbers, and of the customer data that a merchant sends with an order."""

@@ -1,4 +1,4 @@
-"""Claims of shares through the group link, and how long they last."""
+"""A mate claims a share through the group link. The claim reserves the share for a limited time."""
 
 from collections.abc import Callable
 from datetime import timedelta

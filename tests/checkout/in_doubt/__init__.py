@@ -1,1 +1,1 @@
-"""Operations in doubt, from the first call without an answer until the order ends."""
+"""Tests of operations in doubt, from the first call without an answer until the order ends."""

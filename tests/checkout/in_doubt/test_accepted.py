@@ -1,4 +1,4 @@
-"""Operations that the provider confirms later, refuses, or answers with a repeated error."""
+"""Calls that the provider accepts and confirms later, that it refuses, and that repeat an error under their key."""
 
 from collections.abc import Callable
 from datetime import timedelta

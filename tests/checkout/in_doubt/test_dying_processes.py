@@ -25,7 +25,7 @@ class ProcessDied(BaseException):
 
 @pytest.fixture
 def let_process_die(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that simulates the death of a process before or after its call, and then ends its lease."""
+    """Return a function that simulates the death of a process before or after its call, and then ends the lease."""
 
     def die(verb: Callable[[], object], *, after_call: bool) -> None:
         perform = operations.perform

@@ -134,7 +134,7 @@ def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
 
 @pytest.mark.rule("doubt.refusal")
 class TestRefusalThatNamesNoRefund:
-    """A refusal after which the provider has no refund, and stores no response for the key."""
+    """After the provider has refused a call, it has no refund and stores no response for the key."""
 
     def test_leaves_an_earlier_call_open_until_its_key_has_ended(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()

@@ -1,4 +1,4 @@
-"""For any behaviour of a provider, no operation acts twice, is retried without a pause, or stays open forever."""
+"""However a provider behaves, no operation takes effect twice, is retried without a pause, or stays open forever."""
 
 from collections.abc import Callable
 

@@ -176,7 +176,7 @@ class TestAuthorizationThatNeverArrived:
     def test_fails_after_a_day_after_any_kind_of_provider_error(
         self, unpaid: Checkout, in_doubt: InDoubt, mode: str
     ) -> None:
-        """After an error, the provider can still carry out the call later, just as after no response."""
+        """After an error, the provider can still carry out the call later. The same is true after no response."""
         operation = in_doubt(mode)
         break_down("authorize", "replayed_500")
         pump()

@@ -1,4 +1,4 @@
-"""Random sequences of actions on an order, with checks of its money after each action."""
+"""Random tests: sequences of actions on an order, with checks of the order's money after each action."""
 
 import pytest
 

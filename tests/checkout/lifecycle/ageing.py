@@ -1,4 +1,4 @@
-"""Simulates that time passes."""
+"""Simulates the passage of time: it moves the times of stored records into the past."""
 
 from collections.abc import Iterable
 from datetime import timedelta

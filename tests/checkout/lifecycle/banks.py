@@ -20,8 +20,8 @@ from tests.payments.providers.conformance.desk import CallFailure
 from tests.payments.providers.conformance.stripe import FAULTS, INTENT, PATHS, StripeDesk, times_of
 
 T = TypeVar("T")
-# The path of a sync's first request. A fault on this path does not affect the test's own reads, because they read
-# only lists.
+# The path of a sync's first request, which reads one intent. A fault on this path does not affect the test's
+# own reads, because a test reads only lists.
 ONE_INTENT = f"{INTENT}/[^/]+"
 
 
@@ -48,10 +48,10 @@ class Bank(Protocol):
         """
 
     def refund(self, which: int, part: int, *, is_pending: bool) -> None:
-        """Refund a captured card as staff do in the dashboard. The amount is the rest divided by `part`."""
+        """Refund a captured card as staff do in the dashboard. The amount is the unrefunded rest, divided by `part`."""
 
     def end_refund(self, which: int, *, fails: bool) -> None:
-        """Settle a pending refund. With `fails`, make a pending refund fail, or return a settled refund."""
+        """Settle a pending refund. With `fails`, make a pending refund fail, or let a bank return a settled one."""
 
     def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
         """Dispute the payment of a captured card. The amount is the payment's amount divided by `part`."""
@@ -102,7 +102,7 @@ class SandboxBank:
     )
 
     def begin(self) -> None:
-        """Leave this to the rollback to a savepoint, which also discards the bank's rows."""
+        """Do not discard data here. The test rolls back to a savepoint, which also discards the bank's rows."""
 
     def token(self, card: str, subject: UUID) -> str:
         return bank.tokenise(subject=subject, number=self.CARDS[card])
@@ -152,7 +152,7 @@ class SandboxBank:
         Fault.objects.all().delete()
 
     def pass_time(self, seconds: int) -> None:
-        """Leave this to `ageing.let_pass`, which also makes the bank's rows older."""
+        """Do not change records here. `ageing.let_pass` makes the bank's rows older too."""
 
     def bears(self) -> Mapping[UUID, int]:
         found = {}

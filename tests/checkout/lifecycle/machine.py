@@ -46,7 +46,8 @@ REFUSALS = (
     mate_shares.ShareNotOpen,
 )
 UNCLEAR = (captures.OutcomeUnknown, captures.ProviderRefused, CallerDied)
-# The seconds that pass in each step after the last event. Abandoned payments take longest to end.
+# The seconds that pass in each step after the last event. The longest step is for abandoned payments, which
+# take longest to end.
 TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)
 ALL_ACTS = ["pledge", "authorize", "capture"]
 scripts = st.lists(st.sampled_from(Happens), max_size=2)

@@ -51,7 +51,7 @@ def see(checkout_uuid: UUID, state: str) -> Facts:
 
 
 def later(facts: Facts) -> Facts:
-    """Return the same facts a moment later. Near a deadline, the result for either moment is correct."""
+    """Return the facts as they will be a moment later. Near a deadline, the result for either moment is correct."""
     return replace(facts, age=facts.age + A_MOMENT, open_age=facts.open_age + A_MOMENT)
 
 

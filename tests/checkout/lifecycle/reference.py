@@ -1,7 +1,7 @@
-"""Reference model of a checkout's states: which events are possible in each state.
+"""Reference model of a checkout's states: for each state, the possible events and the next state.
 
-It describes rules money.states and doubt.*. It does not use the product's code, tables or clock. The state machine
-compares the product with this model.
+It describes rules money.states and doubt.*. It does not use the product's code, tables or clock, so that it is
+independent of the product. The state machine compares the product with this model.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""True and false notifications. The service does not trust them, and queries the provider instead."""
+"""Builds true and false notifications. The service must not trust them, and must query the provider instead."""
 
 from enum import StrEnum
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Orders that are split by item, for the random tests: the mates' actions, and a check of units and amounts."""
+"""Splits orders by item in the random tests: rules for the mates' actions, and a check of units and amounts."""
 
 from collections.abc import Sequence
 from contextlib import suppress

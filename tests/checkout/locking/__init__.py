@@ -1,1 +1,1 @@
-"""Row locks of checkouts, and the clock that is read after the lock is acquired."""
+"""Tests of checkouts' row locks, and of the clock that is read after a lock is acquired."""

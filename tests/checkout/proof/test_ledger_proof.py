@@ -94,7 +94,8 @@ SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '
 """
 
 
-# Old reimbursements, and balance entries of old captures. They refer to the other old rows by the id `old`.
+# Inserts old reimbursements, and balance entries of old captures. `{old}` is the id of another old row that
+# each of them names.
 REIMBURSED = """
 INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, share_uuid,
     attempts, actor, request_id, created_at, ended_at)

@@ -1,4 +1,4 @@
-"""The amount that is still owed to a card, and why an operator cannot send it."""
+"""If a refund failed as a whole, no card is owed a part of it, so an operator cannot send the part."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The net amount that was charged to each card, and the amount that can still be refunded to it."""
+"""For each card of an order: the net amount that was charged to it, and the amount that it can still get back."""
 
 from uuid import uuid4
 
@@ -201,7 +201,7 @@ def test_returned_refund_that_is_sent_again_is_not_outstanding_while_the_card_is
 
 @pytest.mark.rule("refund.returned")
 def test_only_the_booking_of_a_returned_refund_replaces_the_return() -> None:
-    """Another attempt at the same refund part has failed, and its amount was settled outside the service too."""
+    """Two attempts at one refund part were settled outside the service: one was returned, and one had failed."""
     lead, refund, outside_kind = Payment(), uuid4(), Booking.Kind.SETTLED_OUTSIDE
     returned, failed = (Operation(payment=lead, refund_uuid=refund) for _ in range(2))
     rows = [

@@ -1,4 +1,4 @@
-"""A cost that is split by amount: the lead's part, and the part of each mate."""
+"""A cost is split by amount: the shares of the mates, and the rest that the lead pays."""
 
 import pytest
 
