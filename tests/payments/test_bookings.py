@@ -1,4 +1,4 @@
-"""Bookings do not move money at the provider. A booking can be reversed by another booking."""
+"""A booking does not move money at the provider. Another booking can reverse it."""
 
 from typing import Any
 

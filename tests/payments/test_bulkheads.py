@@ -67,14 +67,14 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def is_in_transaction() -> bool:
-    """Return whether another transaction is open within the test's own transaction."""
+    """Return whether the code under test has opened a transaction within the test's own transaction."""
     return len(connection.savepoint_ids) > 0
 
 
 class TestEnough:
     def test_slots_suffice_for_ten_orders_a_second_at_a_slow_provider(self, settings: Settings) -> None:
         orders, seconds, peak = 10, 0.8, 1.5
-        assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # two calls for each order
+        assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # each order makes two calls
         assert orders * seconds * peak <= settings.CAPTURE_SLOTS
 
     def test_threads_suffice_for_all_waiters_and_forty_more(self, settings: Settings) -> None:

@@ -100,7 +100,7 @@ class TestADispute:
 
     @pytest.mark.rule("dispute.booked")
     def test_is_not_recorded_without_an_entry_in_the_books(self, captured: Checkout) -> None:
-        """Because of a message, the payment is read, but the bank's books contain no dispute."""
+        """A message makes the service read the payment, but the bank's books contain no dispute."""
         assert captured.payment_id is not None
         disputing.open_dispute(Charge.objects.get(), seconds=3600)
         with nothing_moves():

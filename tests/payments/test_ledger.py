@@ -83,7 +83,7 @@ class TestAnOutcome:
                 capture, Outcome(Verdict.SUCCEEDED), now=clock.now(), lease=capture.lease_token
             )
             reference = Movement.objects.get().reference
-            # The test must not commit the operation, because it has not changed the order's row accordingly.
+            # Do not commit the operation, because the test has not changed the order's row to match it.
             transaction.set_rollback(True)
         assert reference == str(capture.pk)
 

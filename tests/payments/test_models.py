@@ -1,4 +1,4 @@
-"""Constraints on money that the database itself enforces."""
+"""The database itself refuses a second successful capture of a payment."""
 
 import pytest
 from django.db import IntegrityError, transaction

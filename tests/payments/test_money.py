@@ -1,4 +1,4 @@
-"""Minor units follow ISO 4217, even where people use a different number of decimals. Amounts are formatted."""
+"""Amounts use the minor units of ISO 4217, even where people use a different number of decimals."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Open card operations: how the service finds them for one order and for lists of orders."""
+"""The service finds open card operations, for one order and for lists of orders."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ class TestOrdersWithCallSince:
         assert open_operations.orders_with_call_since(rival.pk, LONG_AGO) == []
 
     def test_exclude_an_operation_once_it_has_any_response(self, in_doubt: InDoubt) -> None:
-        """Even an unclear answer changes the order's row, so the order is not listed because of the operation any more.
+        """Even an unclear answer changes the order's row. From then on, the operation does not list the order.
 
         Otherwise, if a bank were down for an hour, all orders of this hour would be listed.
         """

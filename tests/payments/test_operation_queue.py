@@ -1,4 +1,4 @@
-"""When an operation is due, and which process leases it."""
+"""An operation is due at the right time, and only one process leases it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ class TestClaimDue:
     ) -> None:
         pay(factories.checkout(acme))
         with connection.cursor() as cursor:
-            # If the statistics show a single row, the planner prefers a nested loop.
+            # Let the statistics show a single row, so that the planner prefers a nested loop.
             cursor.execute("ANALYZE payments_operation, payments_payment")
         for _ in range(3):
             cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
@@ -37,9 +37,9 @@ class TestClaimDue:
     def test_skips_an_operation_that_another_process_has_leased(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """This process claims an operation, but another process leases it before this process reads its row.
+        """This process claims an operation, but another process takes the lease before this process reads the row.
 
-        This process then leaves the operation out.
+        The claim then leaves out the operation.
         """
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         rows, find = Operation.objects, Operation.objects.filter

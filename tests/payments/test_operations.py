@@ -1,4 +1,4 @@
-"""A provider's answers about an operation, and calls that get no answer."""
+"""The outcome of an operation is recorded from the provider's answer. Without an answer, it is unknown."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,10 +54,10 @@ class TestSilence:
 
 class TestRecording:
     def test_finds_its_operation_by_the_id(self, captured: Checkout) -> None:
-        """The statement must not search all open operations.
+        """The statement must find its row by the primary key, and must not search all open operations.
 
-        When PostgreSQL collects statistics, there might be few open operations. During a sale, there are
-        many.
+        The planner might choose the search if there were few open operations when PostgreSQL collected
+        statistics. During a sale, there are many.
         """
         facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
         operation = Operation.objects.all()[0]
@@ -82,7 +82,7 @@ class TestRecording:
             found = operations.read_operation(capture.pk)
             moved = Movement.objects.get(operation=capture)
             lines = set(Posting.objects.filter(transaction=moved.pk).values_list("account", "amount"))
-            # The test must not commit the operation, because it has not changed the order's row accordingly.
+            # Do not commit the operation, because the test has not changed the order's row to match it.
             transaction.set_rollback(True)
         assert len(sent) == 1
         assert lines == {("provider", capture.amount), ("merchant", -capture.amount)}

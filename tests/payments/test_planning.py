@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestAnOldKey:
-    """The provider has forgotten the idempotency key. A second call under it could move money twice."""
+    """The provider has forgotten the idempotency key, so a second call under this key could move money twice."""
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_not_sent_again_and_its_success_is_found(

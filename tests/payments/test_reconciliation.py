@@ -41,7 +41,7 @@ def asked_about() -> set[UUID]:
 
 
 def age_rows(**span: float) -> None:
-    """Make all operations, movements and disputes look this old, here and at the bank.
+    """Make all operations, movements and disputes look as old as this span, in our database and at the bank.
 
     Also delete all inquiries.
     """
@@ -171,7 +171,7 @@ class TestAPayment:
     def test_with_a_movement_missing_from_the_books_is_reported(
         self, captured: Checkout, kind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement is reported only when it is older than SKEW.
+        # A movement is reported only once it is older than SKEW, and the movement in this test is new.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         if kind == "refunded":
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -291,7 +291,7 @@ class TestTheCommand:
     def test_prints_each_discrepancy_and_exits_1(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement is reported only when it is older than SKEW.
+        # A movement is reported only once it is older than SKEW, and the movement in this test is new.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         capture = Operation.objects.get(kind="capture")
         Call.objects.filter(reference=capture.pk).delete()

@@ -1,4 +1,4 @@
-"""If a process is connected to a promoted standby, it changes no row there, from its first connection on."""
+"""A process that is connected to a promoted standby changes no row there, from its first connection on."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,7 +90,7 @@ def _is_503(answer: Any) -> None:
 
 
 def _is_closed(action: Callable[..., Any], *arguments: Any, **more: Any) -> None:
-    """Check that `action` raises ServiceClosed, or that it returns no result while the database is closed."""
+    """Check that `action` raises ServiceClosed, or returns an empty result because the database is closed."""
     try:
         found = action(*arguments, **more)
     except ServiceClosed:
@@ -155,7 +155,7 @@ def test_a_request_is_refused_if_the_mark_cannot_be_read(address: str) -> None:
 
 
 def test_a_request_to_a_closed_database_can_read(held: Checkout) -> None:
-    """The portal shows pages while the database is closed, even if the thread read earlier that it is open."""
+    """The portal shows pages while the database is closed, even to a thread that saw it open earlier."""
     with promoted() as standby:
         assert not restore_guard.is_closed()
         with reconnected(standby):

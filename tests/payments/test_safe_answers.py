@@ -128,8 +128,8 @@ def test_any_value_counts_as_one_message(value: Any) -> None:
     assert told == Notification("", UUID(int=0))
 
 
-# The parts of a provider's books. Each entry has an example of the part, a function that returns books with a
-# given part, and a function that returns the part of given books.
+# The parts of a provider's books. Each entry has an example of the part, a function that puts a part into the
+# example books, and a function that returns the part of given books.
 PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
     "capture": (
         example_answers.CAPTURE,

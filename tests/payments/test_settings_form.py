@@ -1,4 +1,4 @@
-"""Which values a merchant may enter in the settings."""
+"""The settings form accepts only valid hosts of a merchant's shop."""
 
 import pytest
 from pytest_django.fixtures import Settings

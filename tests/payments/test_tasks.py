@@ -1,4 +1,4 @@
-"""The daily reading of the provider's books, and the mails to operators about discrepancies."""
+"""The tasks read the provider's books each night, and mail new discrepancies to the operators."""
 
 import os
 import smtplib

@@ -1,1 +1,1 @@
-"""The ledger's sums for closed days."""
+"""Tests of the ledger's sums for closed days."""

@@ -1,4 +1,4 @@
-"""Balances that are computed from the sums of closed days and months: totals, rows read, and late postings."""
+"""The sums of closed days and months give the correct balances, are cheap to read, and include late postings."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ ACCOUNT = Posting.Account.MERCHANT
 
 @pytest.fixture
 def second_connection() -> Iterator[Any]:
-    """Yield a second database connection, as another process would have."""
+    """Yield a second database connection, which acts as another process."""
     parameters = connection.get_connection_params()
     names = ("dbname", "host", "user", "password", "port")
     with psycopg.connect(**{name: parameters[name] for name in names if name in parameters}) as own:
@@ -187,9 +187,9 @@ class TestLateTransactions:
     def test_a_posting_after_the_clock_ran_ahead_counts_on_the_first_open_day(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
-        """The clock ran ahead for a while, so future days were closed.
+        """The clock ran ahead for a while, so days in the future were closed.
 
-        A posting with the correct time then counts on the first open day.
+        After the clock is corrected, a new posting counts on the first open day, which is in the future.
         """
         wrong = clock.now() + ahead
         post_capture(acme, wrong, 5)
@@ -219,10 +219,10 @@ class TestLateTransactions:
     def test_a_transaction_has_an_id_before_it_reads_the_closing(
         self, acme: Merchant, second_connection: Any
     ) -> None:
-        """A transaction gets an id before the trigger reads `closed_until`, even if it then adds no posting.
+        """If a transaction inserts a posting, it gets an id before the trigger reads `closed_until`.
 
-        When days are closed, their sums wait for running transactions. They would not wait for a transaction
-        without an id.
+        When days are closed, their sums wait for running transactions, but not for a transaction without an id.
+        In this test, a second trigger drops the posting, so that the insert itself assigns no id.
         """
         second_connection.execute(
             "CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)"

@@ -1,4 +1,4 @@
-"""Operators' actions on discrepancies in the admin."""
+"""In the admin, operators close discrepancies, and add notes to them."""
 
 import re
 

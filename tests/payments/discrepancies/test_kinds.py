@@ -35,7 +35,7 @@ def modules() -> Mapping[Path, ast.Module]:
 def reported_in(node: ast.AST) -> Iterator[str]:
     """Yield the names of the discrepancy kinds that this code reports.
 
-    If code only closes discrepancies, compares kinds or finds rows, it is left out.
+    Code that only closes discrepancies, compares kinds or finds rows does not count.
     """
     match node:
         case ast.Compare() | ast.Call(func=ast.Attribute(attr="close_resolved")):

@@ -1,4 +1,4 @@
-"""Operators' actions on merchants, and their changes to merchants, in the admin."""
+"""In the admin, operators add, change and stop merchants."""
 
 import html
 import re
@@ -171,7 +171,7 @@ def typed(page: Any) -> dict[str, Any]:
 
 
 class TestChanging:
-    """An operator opens a row's page and saves it after someone else has changed the row."""
+    """An operator opens a row's page and saves it. In the meantime, someone else has changed the row."""
 
     @pytest.mark.rule("operator.changes")
     def test_keeps_changes_that_the_merchant_made_since_the_page_was_opened(
@@ -227,9 +227,10 @@ class TestChanging:
     def test_of_append_only_rows_locks_no_row(
         self, post_action: Act, client: Client, captured: Checkout, page: str
     ) -> None:
-        """If a change or deletion of a posting is refused, no row is locked.
+        """A refused change or deletion of a posting locks no row.
 
-        The service's database role is not allowed to lock rows of append-only tables.
+        The database would refuse the lock: the service's role is not allowed to lock rows of append-only
+        tables.
         """
         posting = Posting.objects.earliest("pk")
         with CaptureQueriesContext(connection) as done:

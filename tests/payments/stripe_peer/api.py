@@ -1,4 +1,4 @@
-"""Requests to the API: authentication, routing, parameter checks, and the response."""
+"""Answers requests to the API: authenticates them, finds the endpoint, checks the parameters."""
 
 import json
 import re
@@ -115,7 +115,7 @@ def _done(path: str, call: Call, headers: dict[str, str]) -> Reply:
 
 
 def _catch_up(peer: Peer) -> None:
-    """Carry out earlier calls that got an error response and are due now.
+    """Carry out earlier calls that are due now. Their callers got an error response at the time.
 
     (Documentation: "Advanced error handling", "Server errors")
     """

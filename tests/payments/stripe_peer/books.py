@@ -62,9 +62,9 @@ class Book:
     livemode: bool
     objects: dict[str, dict[str, Thing]] = field(default_factory=dict)
     cards: dict[str, str] = field(default_factory=dict)  # maps a payment method to its name in `cards.CARDS`
-    version: str = ""  # the API version of the account's events, or "" for that of the request
+    version: str = ""  # the API version of the account's events, or "" for the request's version
     lacks: Thing = field(default_factory=dict)  # fields of the account that tests have changed
-    # The currency of the balance and the exchange rate, if the balance has only one currency.
+    # If the balance has only one currency: this currency, and the exchange rate.
     settles_in: tuple[str, float] | None = None
     request_ids: Thing = field(default_factory=dict)  # the ids of the current request, which its events name
 
@@ -84,7 +84,7 @@ class Book:
         return row
 
     def all(self, kind: str) -> list[Thing]:
-        """Return all objects of a kind, newest first. If objects have the same second, their order is random.
+        """Return all objects of a kind, newest first. Objects of the same second are in random order.
 
         (Reference: "Pagination")
         """
@@ -113,7 +113,7 @@ class Book:
         return self.make("event", **fields)
 
     def _in_own_version(self, subject: Thing) -> Thing:
-        """Return a copy of it in the account's API version. (Documentation: "API upgrades", 2022-11-15)"""
+        """Return a copy of the object in the account's API version. (Documentation: "API upgrades", 2022-11-15)"""
         copied = copy.deepcopy(subject)
         if "latest_charge" in copied and "" < self.version < "2022-11-15":
             del copied["latest_charge"]

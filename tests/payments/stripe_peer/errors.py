@@ -1,4 +1,4 @@
-"""Stripe's errors, in Stripe's format."""
+"""Builds the error responses of the peer in Stripe's format."""
 
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -43,5 +43,8 @@ def missing(kind: str, object_id: str, param: str = "id") -> Refusal:
 
 
 def unexpected_state(message: str, **extra_fields: Any) -> Refusal:
-    """Return the error of a PaymentIntent in the wrong state. (`payment_intent_unexpected_state`)"""
+    """Return the error for a PaymentIntent whose status does not allow the request.
+
+    (`payment_intent_unexpected_state`)
+    """
     return Refusal(message, "payment_intent_unexpected_state", extra_fields=extra_fields)

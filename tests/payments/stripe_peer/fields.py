@@ -1,4 +1,4 @@
-"""Stripe's own card fields: the script, its frame, and the confirmation token that they create.
+"""Imitates Stripe's own card fields: the script, its frame, and the confirmation token that they create.
 
 (Documentation: "Payment Element", "Build two-step confirmation")
 """
@@ -15,7 +15,7 @@ from tests.payments.stripe_peer.idempotency import Reply
 from tests.payments.stripe_peer.resources import intents, methods
 
 SCRIPT, PATH, CONFIRM = "/endive/stripe.js", "/_peer/fields", "/_peer/confirm"
-KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # whether each publishable key is a live key
+KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # maps each publishable key to whether it is a live key
 HERE = Path(__file__).parent
 # Card numbers from Stripe's documentation ("Testing"), and their names in `cards.CARDS`.
 NUMBERS = {

@@ -1,4 +1,4 @@
-"""The form encoding that Stripe accepts: `a[b]=1`, `a[0]=x`, `a[]=x`. (Reference: "Introduction")"""
+"""Decodes the form encoding that Stripe accepts: `a[b]=1`, `a[0]=x`, `a[]=x`. (Reference: "Introduction")"""
 
 import re
 from typing import Any

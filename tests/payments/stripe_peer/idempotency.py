@@ -1,4 +1,7 @@
-"""Keys with which a request can safely be repeated. (Reference: "Idempotent requests")"""
+"""Stores the first response under each idempotency key, so that a request can safely be repeated.
+
+(Reference: "Idempotent requests")
+"""
 
 import json
 import time

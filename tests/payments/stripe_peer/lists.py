@@ -1,7 +1,7 @@
-"""Paginated lists, and expanded objects. (Reference: "Pagination", "Expanding Responses")
+"""Paginates lists, and expands objects. (Reference: "Pagination", "Expanding Responses")
 
-If a request has a `limit`, the peer returns a random number of rows, which is at most the limit. The caller
-must therefore read `has_more` to find out whether there are more rows.
+If a request has a `limit`, the peer returns a random number of rows, up to the limit. The caller must therefore
+read `has_more` to find out whether there are more rows.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
-"""Reduces the definitions of Stripe's requests to names, types and enumerations, for the paths in use.
+"""Reduces the definitions of the Stripe requests that we use to names, types and enumerations.
 
 `python -m tests.payments.stripe_peer.reduce` reads the parameters from the installed `stripe` library and
-writes `parameters.json`. Stripe generates this library from the OpenAPI document of one API version. The file does
-not contain Stripe's descriptions.
+writes `parameters.json`. Stripe generates this library from the OpenAPI document of one API version. The file
+does not contain Stripe's descriptions.
 """
 
 import json
@@ -59,7 +59,7 @@ _NAMES = {"StripeContext": str, "Mapping": Mapping}
 
 
 def reduce() -> Reduced:
-    """Return the requests in `PATHS`, and all types that they use, by name."""
+    """Return the requests in `PATHS` and, by name, all types that they use."""
     kinds_by_name: Reduced = {}
     paths = {path: _add(_parameters(name), kinds_by_name) for path, name in PATHS.items()}
     source = f"stripe {version('stripe')} (Python), parameters generated from Stripe's OpenAPI document"
@@ -95,7 +95,7 @@ def _type(hint: Any, kinds_by_name: Reduced) -> Any:
         return {"enum": list(arguments)}
     if origin in (list, dict):
         return {"list" if origin is list else "map": _type(arguments[-1], kinds_by_name)}
-    # Only one type is left: the library's own class for metadata.
+    # All other kinds of type were handled above. The remaining type is the library's own class for metadata.
     return {"map": "string"}
 
 

@@ -25,7 +25,7 @@ def turn(peer: Peer, name: str, body: Body) -> Any:
 
 
 def fault(peer: Peer, method: str, path: str) -> Body | None:
-    """Return the fault that is set for this request, or None. Reduce the fault's remaining number by one."""
+    """Return the fault that is set for this request, or None. Count the fault as used once."""
     with peer.lock:
         for row in peer.faults:
             if row["method"] in ("", method) and re.fullmatch(row["path"], path):
@@ -38,15 +38,15 @@ def fault(peer: Peer, method: str, path: str) -> Body | None:
 
 
 def _fault(peer: Peer, body: Body) -> None:
-    """Add a fault: the next `times` requests to `path` fail, `before` or `after` they are carried out.
+    """Add a fault: the next `times` requests to `path` fail, `before` or `after` the peer has carried them out.
 
     `path` is a regular expression. The modes are:
 
     - hang: the connection breaks after `seconds` without a response.
     - reset: the connection breaks.
-    - error: the response is a 500 or, if `when` is `before`, `status`. If `when` is `after`, `stored` or
+    - error: the response has the status 500 or, with `before`, the given `status`. With `after`, `stored` or
       `later`, the error is stored under the key. With `stored`, the request is not carried out. With `later`,
-      it is carried out when `seconds` have passed.
+      it is carried out after `seconds`.
     - slow: the request is carried out after `seconds`, and its key is in use until then.
     - repeat: the network delivers the request twice.
     """

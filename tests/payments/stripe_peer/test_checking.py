@@ -1,4 +1,4 @@
-"""The peer is strict: it refuses all parameters that Stripe has not published, with Stripe's error messages."""
+"""The peer refuses all parameters that Stripe has not published, with Stripe's error messages."""
 
 import json
 import urllib.error

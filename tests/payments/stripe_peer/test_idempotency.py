@@ -1,4 +1,4 @@
-"""Idempotency keys: for each key, a request is carried out once and its response is stored, even if it is an error."""
+"""A request is carried out once for each idempotency key. Its response is stored, even if it is an error."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Lists: pages of random size, a random order within a second, and events that are no longer listed."""
+"""The peer's lists have pages of random size and a random order within a second, and leave out old events."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ SEEDS = range(5)
 
 
 def make(stripe: StripeClient, count: int) -> list[str]:
-    """Create intents with the same second as their creation time. Return their ids."""
+    """Create intents that all have the same creation time, in seconds. Return their ids."""
     return [stripe.v1.payment_intents.create({"amount": 1000, "currency": "usd"}).id for _ in range(count)]
 
 

@@ -1,12 +1,12 @@
 """A provider in memory, and its adapter. The provider accepts every call and confirms it later.
 
-Some payment processors answer only that they have received a call, and send its outcome as a notification.
-The adapter finds a call by the reference in this answer. If the answer was lost, the adapter searches the
-payment's list of calls for the operation's id, which it sent with the call.
+Some payment processors answer only that they have received a call, and send its outcome as a notification. The
+answer contains a reference, by which the adapter finds the call later. If the answer was lost, the adapter
+searches the payment's list of calls for the operation's id, which the adapter sent with the call.
 
-A reading of the list shows the calls that existed at the previous reading. The provider also reports the number
-of the payment's calls. If the list is shorter than this number, a missing call might still exist, so
-`is_vouched` is false.
+The list is always out of date: each reading shows the calls that existed at the previous reading. The provider
+also reports the number of the payment's calls. If the list is shorter than this number, a missing call might
+still exist, so `is_vouched` is false.
 """
 
 import hmac
@@ -86,7 +86,7 @@ class Charge:
         return sum(act.amount for act in self.acts if act.kind == "refund" and act.verdict not in gone)
 
     def capture(self) -> Act | None:
-        """Return the capture that has succeeded, or None. The capture need not be in the list yet."""
+        """Return the capture that has succeeded, or None, even if the list does not show the capture yet."""
         done = (act for act in self.acts if (act.kind, act.verdict) == ("capture", Verdict.SUCCEEDED))
         return next(done, None)
 

@@ -1,4 +1,4 @@
-"""The desk of the provider in memory that confirms every call later."""
+"""The desk of the asynchronous provider, which confirms every call later."""
 
 from collections.abc import Sequence
 from dataclasses import replace

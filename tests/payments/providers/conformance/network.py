@@ -1,4 +1,4 @@
-"""A proxy that breaks connections and adds errors, for a provider that cannot cause faults on request."""
+"""A proxy that breaks connections and adds errors, for a provider that cannot do so on request."""
 
 import re
 import socket
@@ -44,7 +44,7 @@ class Network(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def fault_for(self, method: str, path: str, key: str) -> CallFailure | None:
-        """Return the fault for a request, or None. An error that is stored under the request's key is repeated."""
+        """Return the fault for a request, or None. If an error is stored under the request's key, return it again."""
         for fault in self.faults:
             if fault.method == method and re.fullmatch(fault.path, path):
                 self.faults.remove(fault)

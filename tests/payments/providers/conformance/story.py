@@ -1,4 +1,4 @@
-"""A payment for the tests of a provider. Its functions begin, send, look up and record operations."""
+"""A payment for the tests of a provider, with helpers that begin, send, look up and record its operations."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -45,7 +45,7 @@ class Story:
         )
 
     def begin(self, kind: Kind, amount: int = 0) -> Operation:
-        """Write an operation. If `amount` is 0, it is for the whole amount."""
+        """Write an operation. If `amount` is 0, the operation is for the payment's whole amount."""
         operation = operations.begin(self.payment, kind, now=clock.now(), cause=CAUSE)
         operation.amount = amount or self.payment.amount
         operation.save(update_fields=["amount"])
@@ -59,7 +59,10 @@ class Story:
         return operations.look_up(self.anew(operation.pk))
 
     def find(self, operation: Operation) -> Outcome:
-        """Look up an operation. If it is not found and the provider does not vouch for that, look it up again."""
+        """Look up an operation.
+
+        If the provider neither finds the operation nor vouches that it never arrived, look it up again.
+        """
         found = self.look_up(operation)
         is_open = found.verdict == Verdict.NOT_FOUND and not found.is_vouched
         return self.look_up(operation) if is_open else found
@@ -103,13 +106,16 @@ class Story:
             assert self.do(Kind.CAPTURE).verdict == Verdict.SUCCEEDED
 
     def age_operations(self) -> None:
-        """Change the dates of all the payment's operations to two days ago."""
+        """Make all the payment's operations look two days old."""
         ago = clock.now() - timedelta(days=2)
         self.payment.operations.update(created_at=ago, first_sent_at=ago, last_sent_at=ago)
 
 
 def read(story: Story) -> Books:
-    """Read a payment's books until two readings are equal, because the books can be out of date at first."""
+    """Read a payment's books again and again until two readings are equal.
+
+    The first readings can be out of date.
+    """
     found: list[Books] = []
     for _ in range(READINGS):
         said = provider.current_provider().movements(story.payment)

@@ -1,8 +1,8 @@
 """The desk of Stripe itself, in the test mode of the developer's account: STRIPE_TEST_KEY=sk_test_….
 
-Stripe offers test cards, test helpers, and evidence texts that decide a dispute. They are used instead of the
-switches of the test double. A proxy in front of Stripe causes the faults. The messages are Stripe's events,
-which this module signs as Stripe does.
+The test double has switches for the actions of payers, banks and staff. Here, Stripe's test cards, test
+helpers, and evidence texts that decide a dispute replace these switches. A proxy in front of Stripe causes the
+faults. The messages are Stripe's events, which this module signs as Stripe does.
 """
 
 import json
@@ -36,8 +36,8 @@ IS_STRIPE = API.endswith(".stripe.com")
 # If there is no new event for this many seconds, all events have arrived.
 QUIET = 3.0 if IS_STRIPE else 0.0
 FAILING = "5126"  # the last four digits of the card to which refunds fail
-# Tests that cannot run in Stripe's test mode. They hold less than the amount, dispute a part of a payment, or
-# end a single refund.
+# Tests that cannot run in Stripe's test mode, where a test cannot hold less than the amount, dispute a part of
+# a payment, or end a single refund.
 BEYOND = (
     "test_held_for_less_than_requested_is_declined",
     "test_can_be_for_a_part",
@@ -105,7 +105,7 @@ class TestModeDesk:
         _wait_for(are_ended)
 
     def age_keys(self) -> None:
-        """Leave the keys as they are: Stripe cannot age keys, and operations are looked up by their ids anyway."""
+        """Do not age keys, because Stripe cannot do that. Operations are looked up by their ids anyway."""
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         stripe.act(self.dashboard, kind, payment, amount)

@@ -1,4 +1,4 @@
-"""If answers are missing, errors occur or keys are forgotten, the outcome can be looked up and no call acts twice."""
+"""After lost answers, errors or forgotten keys, the outcome can be looked up, and no call takes effect twice."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The facts that an adapter declares: which amounts it accepts, how long its keys live, and its card page."""
+"""An adapter declares correctly which amounts it accepts, how long its keys live, and that it has a card page."""
 
 from datetime import timedelta
 

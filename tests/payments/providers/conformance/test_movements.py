@@ -1,4 +1,4 @@
-"""The provider's books of one payment, and its list of changed payments."""
+"""The provider's books show every hold, charge, refund and dispute of a payment, and list each changed payment."""
 
 from collections.abc import Callable
 from datetime import timedelta

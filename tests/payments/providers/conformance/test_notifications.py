@@ -1,4 +1,4 @@
-"""A provider's notifications, and the payments in its books.
+"""Notifications name the right payment and outcome, and the provider's books contain the same operations.
 
 The service does not rely on notifications.
 """
@@ -35,7 +35,8 @@ def notifications_about(desk: Desk, story: Story) -> list[Notification]:
 def fits(notification: Notification, operation: Operation, *ends: Verdict) -> bool:
     """Return whether a notification fits this operation and one of these outcomes.
 
-    If a notification does not name the operation, its kind or the outcome, this part fits.
+    A notification need not name the operation, its kind or the outcome. A part that it does not name counts as
+    fitting.
     """
     is_named = notification.kind in ("", operation.kind) and notification.operation in (None, operation.pk)
     return is_named and notification.verdict in (*ends, Verdict.UNKNOWN)

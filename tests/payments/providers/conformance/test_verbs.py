@@ -1,4 +1,4 @@
-"""Every call of the port, and every outcome. They must be the same at every provider."""
+"""Every call of the port has the same outcomes at every provider."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Calls the sandbox bank for one payment, in the same process or over HTTP."""
+"""A payment at the sandbox bank, with helpers that call the bank in the same process or over HTTP."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

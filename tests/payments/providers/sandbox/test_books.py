@@ -1,4 +1,4 @@
-"""The bank's books of one payment. They are read in the same process and over HTTP."""
+"""The bank's books show each payment correctly, whether they are read in the same process or over HTTP."""
 
 import time
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The outcomes of the bank's test cards and of its faults, in the same process and over HTTP."""
+"""The bank's test cards and faults have the right outcomes, in the same process and over HTTP."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -93,8 +93,8 @@ class TestTheCards:
             assert Payment.objects.get().status == "authorized"
             pump()
             asked += 1
-        # The bank answers four times with an error under each key. Then a look-up finds no void, and a new
-        # key is used.
+        # Under each key, the bank answers four times with an error. Then a look-up finds no void, so the next
+        # call gets a new key.
         assert (asked, Charge.objects.get().voids_failed) == (12, 10)
         assert Payment.objects.get().status == "voided" and not Discrepancy.objects.exists()
         assert Charge.objects.get().state == "voided"
@@ -148,8 +148,8 @@ class TestAnActInDoubt:
         for _ in range(6):
             pump()
         used = Operation.objects.get(kind=kind)
-        # An error counts as a missing answer. A refund is looked up before it is sent again, so it is sent
-        # only once if the bank has carried it out.
+        # An error counts as a missing answer. A refund is looked up before it is sent again. If the bank has
+        # carried out the first call, the refund is therefore sent only once.
         sent = 1 if kind == "refund" and mode != "down" else 4
         assert (used.state, keys) == ("succeeded", [used.pk] * sent)
         assert Call.objects.get(kind=kind).key == used.pk

@@ -1,4 +1,4 @@
-"""Disputes at the bank."""
+"""The bank lists a dispute when it is opened, and again when it is decided."""
 
 import pytest
 

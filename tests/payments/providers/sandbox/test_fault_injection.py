@@ -23,7 +23,10 @@ BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
 
 
 def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
-    """Return whether the call gets no answer or, for a fault that is an error, only the bank's error."""
+    """Return whether the call gets no usable answer.
+
+    Most faults give no answer. A fault that is an error gives only the bank's error, without an outcome.
+    """
     # Over HTTP, Django's test server answers with an error, because it cannot break a connection.
     is_whole = client.bank_address() != settings.BASE_URL and mode in BROKEN_OFF
     if mode in fault_injection.ERROR_MODES or is_whole:
@@ -61,9 +64,10 @@ class TestFaults:
             assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
 
     def test_an_error_can_be_repeated_under_its_key_for_ever(self) -> None:
-        """Under this key, each repeated call gets the same error. A look-up returns the real outcome.
+        """A fault can store an error under a key. Each repeated call under this key gets the same error.
 
-        If the first call was not carried out, a call under another key succeeds.
+        A look-up returns the real outcome. If the first call was not carried out, a call under another key
+        succeeds.
         """
         for kind in ACTS:
             for mode, is_done in (("replayed_500", False), ("done_replayed_500", True)):

@@ -1,4 +1,4 @@
-"""Calls that the bank accepts now and completes later."""
+"""The bank accepts some calls at once and completes them later. Some refunds are returned afterwards."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""If PostgreSQL crashes, card tokens are lost. Charges that were made with these tokens still work."""
+"""A crash of PostgreSQL loses card tokens, but charges that were made with these tokens still work."""
 
 import pytest
 from django.db import connection
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 def ends_well(teller: Teller) -> bool:
-    """Return whether capture and refund are accepted, and whether the provider still reports the card and subject."""
+    """Return whether a capture and a refund are accepted, and the bank lists the payment's card and subject."""
     taken, returned = teller.ask("capture"), teller.ask("refund")
     told = next(
         told for told in provider.current_provider().payments(DAWN) if told.payment == teller.payment.pk

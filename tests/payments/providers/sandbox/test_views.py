@@ -1,4 +1,4 @@
-"""The bank's own pages: the card page, and the page on which the payer confirms."""
+"""The bank's own pages: the payer enters a card on one page, and confirms the payment on another."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""Conversion of amounts to and from Stripe's units, if Stripe and ISO 4217 use different decimals for a currency."""
+"""Amounts are converted correctly if Stripe and ISO 4217 use different decimals for a currency."""
 
 import pytest
 

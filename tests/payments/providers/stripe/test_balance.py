@@ -1,4 +1,4 @@
-"""The lines of Stripe's balances, with fees and payouts."""
+"""The adapter reads the lines of Stripe's balances, with their fees, operations and payouts."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Changed payments are found from events, which Stripe lists in any order and for thirty days."""
+"""The adapter finds changed payments from events. Stripe lists events in any order, and for thirty days."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -95,7 +95,7 @@ class TestChanged:
         self, desk: StripeDesk, acme: Merchant
     ) -> None:
         stories = [captured(desk, acme) for _ in range(3)]
-        # This payment was never registered at Stripe, so it cannot have changed there.
+        # This payment was never registered at Stripe, so the list of changes must not name it.
         Story(desk, acme)
         desk.peer.switch("advance", seconds=31 * 86400)
         assert changed(desk, clock.now()) == []
@@ -108,7 +108,8 @@ class TestChanged:
         story = captured(desk, acme)
         refund(story, 1000)
         reference = read(desk, story).refunds[0].reference
-        # This payment was never registered at Stripe, so it has no intent either.
+        # This payment was never registered at Stripe, so it has no intent. The list of changes must not name
+        # it.
         Story(desk, acme)
         desk.peer.switch("advance", seconds=100)
         since = self.now(desk)

@@ -1,4 +1,4 @@
-"""The books of one payment. They are read from a test double that is stricter than Stripe."""
+"""The adapter reads the books of one payment from a test double that is stricter than Stripe."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -24,7 +24,7 @@ def _host(settings: Settings) -> None:
 
 @pytest.fixture
 def set_up(desk: StripeDesk) -> Callable[..., None]:
-    """Return a function that sets up Stripe in the way in which the README instructs an operator."""
+    """Return a function that sets up Stripe as the README instructs an operator to do."""
 
     def create_objects(
         events: list[str] | None = None, host: str = "pay.example", account: str | None = None

@@ -1,1 +1,1 @@
-"""Stripe's objects in the peer: intents, charges, refunds, disputes and accounts."""
+"""Stripe's objects in the peer, such as intents, charges, refunds, disputes and accounts."""

@@ -1,4 +1,4 @@
-"""The account for which a request acts. (Reference: "Authentication", "Connected Accounts")"""
+"""Finds and shows the account for which a request acts. (Reference: "Authentication", "Connected Accounts")"""
 
 import base64
 from email.message import Message
@@ -8,9 +8,9 @@ from tests.payments.stripe_peer.errors import REQUEST, Refusal
 
 
 def book_of(peer: Peer, headers: Message) -> Book:
-    """Return the book for a request, which depends on the mode of the request's key and on the account.
+    """Return the book for a request. It depends on the mode of the request's key, and on the account.
 
-    The header `Stripe-Account` names the account. Without this header, it is the platform's account.
+    The header `Stripe-Account` names the account. Without this header, the account is the platform's.
     """
     key = _key(headers.get("Authorization", ""))
     if not key:

@@ -1,4 +1,4 @@
-"""The amounts that Stripe accepts. (Documentation: "Supported currencies": minimum, maximum, special cases)"""
+"""Checks amounts as Stripe does. (Documentation: "Supported currencies": minimum, maximum, special cases)"""
 
 from tests.payments.stripe_peer.errors import Refusal
 

@@ -1,4 +1,4 @@
-"""An attempt to pay a PaymentIntent. The outcome is declined, challenged, held or paid.
+"""Attempts to pay a PaymentIntent. The outcome is declined, challenged, held or paid.
 
 (Documentation: "How PaymentIntents work")
 """
@@ -14,7 +14,7 @@ _PREFIX = "payment_intent."
 
 
 def attempt(book: Book, intent: Thing, *, off_session: bool, address: str) -> None:
-    """Try the intent's payment method. If it is declined, record that on the intent and raise Refusal."""
+    """Try to pay with the intent's payment method. If it is declined, record that on the intent and raise Refusal."""
     card = methods.card_of(book, intent["payment_method"])
     if _is_challenged(intent, card):
         if off_session:
@@ -35,7 +35,7 @@ def _is_challenged(intent: Thing, card: cards.Card) -> bool:
 def _challenge(book: Book, intent: Thing, address: str) -> None:
     """Send the payer to the bank's page. (Reference: PaymentIntent, `next_action.redirect_to_url`)
 
-    Without a return address, the action is `use_stripe_sdk`, with which only Stripe's script can show the
+    If the request has no return address, the action is `use_stripe_sdk`. Only Stripe's script can then show the
     page.
     """
     action: Thing = {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect"}}

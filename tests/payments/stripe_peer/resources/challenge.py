@@ -44,7 +44,7 @@ def _take(book: Book, intent: Thing, is_confirmed: bool) -> None:
     intent["_authenticated"] = is_confirmed
     if not is_confirmed:
         return attempts.refuse(book, intent)
-    with suppress(Refusal):  # if the card is declined, the intent records it
+    with suppress(Refusal):  # if the card is declined, the intent records the decline
         attempts.pay(book, intent)
     return None
 

@@ -1,4 +1,7 @@
-"""Charges and their balance transactions. (Reference: "Charges", "Balance Transactions")"""
+"""Creates, captures and releases charges, and writes their lines of the balance.
+
+(Reference: "Charges", "Balance Transactions")
+"""
 
 from typing import Any
 
@@ -7,7 +10,7 @@ from tests.payments.stripe_peer.resources import cards
 
 HOLD_SECONDS = 7 * 86400  # an authorization is valid for this long ("Place a hold on a payment method")
 AVAILABLE_SECONDS = 2 * 86400
-# If a charge was captured asynchronously, it names its balance line after this time.
+# A charge that was captured asynchronously names its balance line only when it is this old.
 ASYNC_SECONDS = 3600
 
 
@@ -71,7 +74,7 @@ def capture(book: Book, charge: Thing, amount: int) -> None:
 
 
 def show_lines(book: Book) -> None:
-    """If charges were captured asynchronously, let them name their balance lines. (Event `charge.updated`)"""
+    """Let each asynchronously captured charge name its balance line once it is old enough. (Event `charge.updated`)"""
     for charge in book.all("charge"):
         line = charge.get("_line")
         is_hidden = line is not None and charge["balance_transaction"] is None
@@ -91,9 +94,9 @@ def release(book: Book, charge: Thing, *, lapses: bool) -> None:
 
 
 def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
-    """Send an event that reports a released hold as a refund. The current API version does not list this refund.
+    """Send an event that reports a released hold as a refund.
 
-    (Changelog: 2025-03-31.basil)
+    The current API version does not list this refund. (Changelog: 2025-03-31.basil)
     """
     refund = book.make(
         "refund",

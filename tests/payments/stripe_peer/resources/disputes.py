@@ -19,8 +19,8 @@ _DECIDES = {"winning_evidence": "won", "losing_evidence": "lost"}  # Testing: "E
 def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
     """Open a dispute. Unless it is an inquiry (`warning`), withdraw its money and a fee at once.
 
-    `differs` can contain a different `amount` and `status`. It can also contain `withdraws`: if this is
-    false, no money is withdrawn now, but a switch can withdraw it later.
+    `differs` can replace the `amount` and the `status`. It can also set `withdraws`: if this is false, no money
+    is withdrawn now, but a switch can withdraw it later.
     """
     is_inquiry = reason == "warning"
     details = {"due_by": book.peer.now() + ANSWER_SECONDS, "has_evidence": False, "past_due": False}

@@ -1,4 +1,4 @@
-"""PaymentIntents and their states.
+"""PaymentIntents: creates, confirms, captures and cancels them, and moves them between states.
 
 (Reference: "PaymentIntents"; documentation: "How PaymentIntents work")
 """

@@ -1,4 +1,4 @@
-"""Payment methods and confirmation tokens, as Stripe's own card fields create them.
+"""Creates payment methods and confirmation tokens, as Stripe's own card fields do.
 
 (Reference: "PaymentMethods")
 """
@@ -12,7 +12,7 @@ TOKEN_SECONDS = 12 * 3600
 
 
 def card_of(book: Book, method: str) -> cards.Card:
-    """Return how a payment method's card behaves."""
+    """Return the test card behind a payment method, which decides how the payment method behaves."""
     return cards.CARDS[book.cards[method]]
 
 

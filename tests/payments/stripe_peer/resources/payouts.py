@@ -9,7 +9,7 @@ ARRIVES_SECONDS = 2 * 86400
 def pay_out(book: Book, currency: str, *, is_automatic: bool) -> Thing:
     """Pay out all balance lines that have not been paid out yet.
 
-    The lines of a payout can be listed by the payout's id only if the payout is automatic. (List, `payout`)
+    A list can be filtered by a payout's id only if the payout is automatic. (List, `payout`)
     """
     lines = [
         row for row in book.all("balance_transaction") if row["currency"] == currency and not row["_payout"]

@@ -1,11 +1,13 @@
-"""Refunds: they settle at once, are pending, or fail later. (Reference: "Refunds"; "Testing", refunds)"""
+"""Refunds of charges. A refund settles at once, is pending first, or fails later.
+
+(Reference: "Refunds"; "Testing", refunds)
+"""
 
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal, unexpected_state
 from tests.payments.stripe_peer.resources import charges, disputes, methods
 
-# If a refund is pending for this reason, no money has been withdrawn from the balance yet. ("Refunds",
-# pending)
+# The reason for a pending refund whose money has not been withdrawn from the balance yet. ("Refunds", pending)
 WITHOUT_LINE = ("insufficient_funds",)
 
 
@@ -86,7 +88,7 @@ def update(call: Call) -> Thing:
 
 
 def settle(book: Book) -> None:
-    """Complete the pending refunds. Make those settled refunds fail that the bank returns.
+    """Settle each pending refund, or make it fail if refunds to its card fail. Settled refunds to such cards fail too.
 
     (Testing: "Asynchronous success", "Asynchronous failure")
     """

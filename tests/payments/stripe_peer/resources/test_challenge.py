@@ -1,4 +1,4 @@
-"""3-D Secure by redirect: the bank's page, and the return to the shop."""
+"""In 3-D Secure by redirect, the payer goes to the bank's page and then returns to the shop."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit

@@ -1,4 +1,4 @@
-"""Disputes: how they are opened, answered with evidence, and decided."""
+"""Disputes are opened, answered with evidence, and decided as Stripe describes."""
 
 from typing import Any
 

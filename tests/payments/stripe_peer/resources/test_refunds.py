@@ -1,4 +1,4 @@
-"""Refunds: partial refunds, the captured amount as the limit, pending refunds, and failures after success."""
+"""Refunds can be partial, up to the captured amount, can be pending, and can fail after they succeeded."""
 
 from typing import Any
 
