@@ -1,4 +1,4 @@
-"""The actions that operators have for webhooks in the admin."""
+"""In the admin, operators send deliveries again, and see the health of an endpoint."""
 
 import pytest
 from django.test import Client

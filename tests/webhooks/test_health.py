@@ -1,4 +1,4 @@
-"""The health of an endpoint, which the portal and the admin show."""
+"""The portal and the admin show whether an endpoint works, how fast it answers, and since when it fails."""
 
 import time
 from datetime import datetime, timedelta

@@ -199,8 +199,7 @@ class TestTheEndOfAHold:
 def test_advancing_time_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
     """Check that `outbox.advance` locks deliveries before attempts.
 
-    A process that ends an attempt locks them in the same order. In the opposite order, the two could
-    deadlock.
+    A process that ends an attempt locks deliveries first too. If the orders differed, the two could deadlock.
     """
     register(acme)
     checkout_uuid = uuid4()

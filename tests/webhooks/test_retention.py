@@ -248,8 +248,8 @@ class TestEndedSubscriptions:
 def test_a_locked_partition_keeps_the_partitions_that_it_refers_to(table: Partitioned) -> None:
     """Check that a partition is not dropped while a locked partition of the same day refers to it.
 
-    In this test, another session locks the partition of `table`. Of this day, only partitions that refer to
-    it are dropped.
+    Another session locks the partition of `table`. Of this day, the service can then drop only the partitions
+    that refer to the locked one.
     """
     # `going` is the number of tables that refer to `table`.
     today, going = clock.now().date(), PARTITIONED.index(table)

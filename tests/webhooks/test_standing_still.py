@@ -24,7 +24,7 @@ def is_reported_stuck() -> bool:
 
 @contextmanager
 def released_after(goes_on: threading.Event) -> Iterator[None]:
-    """After the block, check that the sender is reported as hanging, but not after `goes_on` has been set."""
+    """After the block, check that the sender is reported as hanging. Set `goes_on`, and check that the report ends."""
     try:
         yield
         wait_for(is_reported_stuck, within=30)

@@ -195,7 +195,7 @@ class TestClaimAtOnce:
 
 @contextlib.contextmanager
 def claiming_beside() -> Iterator[Callable[[], list[delivery.Claimed]]]:
-    """Yield a claim function. It runs in another transaction, which is committed at the end of the block."""
+    """Yield a claim function. It runs in another transaction, which commits at the end of the block."""
 
     def end() -> None:
         in_transaction.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""The delivery log in the API: filters, pages, and what a merchant can see of another merchant's log."""
+"""The delivery log in the API can be filtered and paged, and shows only the merchant's own deliveries."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The fields of a subscription in the API: invalid values and unusual values."""
+"""Invalid fields of a subscription are refused through the API. Unusual valid values are accepted."""
 
 import re
 from typing import Any

@@ -171,9 +171,9 @@ def is_judged_by_stripe(vector: Vector) -> bool:
 
 
 def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> set[str]:
-    """Return the vectors on which the verifier's verdict differs from the expected verdict.
+    """Return the names of the vectors on which the verifier's verdict differs from the expected verdict.
 
-    Return their names without the prefix.
+    The names have no prefix.
     """
     (now,) = {vector.now for vector in chosen}
     cases = [(v, Case(v.headers, v.body, secret)) for v in chosen for secret in v.secrets]

@@ -76,10 +76,10 @@ class TestWaiting:
         assert [one.attempt_number for one in claimed()] == [2]
 
     def test_holds_for_a_delivery_that_was_written_as_the_address_changed(self, acme: Merchant) -> None:
-        """Check a delivery that is due although the endpoint's new address is not approved.
+        """Check that a due delivery is not sent if the endpoint's new address is not approved.
 
-        The delivery was written before the change of address was committed. The claim checks the approval
-        again, and does not send the delivery.
+        The delivery is due, because it was written before the change of address was committed. The claim checks
+        the approval again.
         """
         keep(acme, OURS, is_approved=True)
         late = opt_in(acme)
@@ -109,7 +109,10 @@ class TestWaiting:
         assert Delivery.objects.get(pk=fresh.pk).status == "pending"
 
     def test_ends_parked_after_a_week_also_with_a_due_time(self, acme: Merchant) -> None:
-        """Check a delivery that has a due time because the address changed while the delivery was written."""
+        """Check that a delivery is parked even if it has a due time.
+
+        It has one if the address changed while the delivery was written.
+        """
         keep(acme, OURS, is_approved=True)
         with_age(timedelta(days=8), opt_in(acme))
         Delivery.objects.update(next_attempt_at=clock.now())

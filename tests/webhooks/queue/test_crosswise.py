@@ -1,4 +1,4 @@
-"""Operations that compete for the rows of a subscription, on real connections."""
+"""Simultaneous operations on the rows of a subscription never deadlock, and their results are correct."""
 
 import threading
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def hold() -> tuple[Delivery, UUID]:
 
 
 def in_own_connection(verb: Callable[[], Returned]) -> Callable[[], Returned]:
-    """Wrap a function that runs in a thread: after the call, the thread's database connection is closed."""
+    """Return a function that calls `verb` in a thread, and then closes the thread's database connection."""
 
     def call() -> Returned:
         try:
@@ -136,9 +136,9 @@ def test_a_hold_that_ends_during_a_record_of_its_attempt_is_not_sent_again() -> 
 
 @pytest.mark.rule("event.superseded")
 def test_a_hold_that_ends_during_the_start_of_its_attempt_is_not_sent_again() -> None:
-    """Check that the delivery is not retried.
+    """Check that the delivery is not retried if its attempt fails at the moment when the hold ends.
 
-    Its attempt fails before other transactions can see that the hold has ended.
+    The attempt fails before the end of the hold is committed, so other transactions cannot see it yet.
     """
     due, checkout = hold()
     is_superseded, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""What the sender does with results that PostgreSQL refuses to store."""
+"""If PostgreSQL refuses to store a result, the sender retries, at last without the response, and gives up."""
 
 from dataclasses import replace
 

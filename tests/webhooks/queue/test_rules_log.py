@@ -1,4 +1,4 @@
-"""How the queue treats each event type, and what it writes to the delivery log."""
+"""The queue retries each event type on its schedule, and writes each attempt to the delivery log."""
 
 from datetime import timedelta
 from typing import Any
@@ -48,7 +48,10 @@ class TestSchedule:
     def test_of_an_endpoint_that_is_down(
         self, acme_subscribed: Merchant, event_type: EventType, retries: tuple[int, ...]
     ) -> None:
-        """Check that each retry starts within 10 % of its scheduled time, and that the delivery is parked then."""
+        """Check that each retry is due within 10 % of its scheduled time.
+
+        After the last retry, the delivery is parked.
+        """
         due = emit_event(acme_subscribed, event_type)
         assert due.next_attempt_at == due.event.created_at, "the first at once"
         for number, seconds in enumerate(retries, start=1):

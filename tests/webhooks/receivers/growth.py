@@ -1,8 +1,8 @@
 """A program that measures how much memory a process needs for ten simultaneous POSTs to a URL.
 
 Usage: `growth CERTIFICATE URL...`, with the file of a certificate to trust, and URLs on this machine. The
-program prints the KiB for each URL as JSON. The first URL is only a warm-up. The numbers come from Linux,
-which records the maximum memory of a process and can reset this record.
+program prints the KiB for each URL as JSON. The first URL is only a warm-up. Linux records the maximum memory
+of a process. The program resets this record before the POSTs to each URL.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A table of hostile receivers: how each behaves, and the result that the sender records."""
+"""A table of hostile receivers: how each one behaves, and the result that the sender must record."""
 
 import asyncio
 import gzip

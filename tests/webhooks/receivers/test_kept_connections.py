@@ -78,7 +78,7 @@ def hanging_up_on_second(*packets: bytes, seconds: float = 0.0, with_reset: bool
 class TestKeeping:
     @pytest.fixture(autouse=True)
     def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Raise STALE_SECONDS, so that a slow machine does not change the results."""
+        """Increase STALE_SECONDS, so that a slow machine does not change the results."""
         monkeypatch.setattr(connections, "STALE_SECONDS", 60.0)
 
     def test_reuses_the_connection_for_the_next_delivery(self) -> None:

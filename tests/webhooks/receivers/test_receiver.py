@@ -1,4 +1,4 @@
-"""The receivers that merchants download run without changes. Tests check their verdicts, captures and answers."""
+"""The receivers that merchants download run unchanged. Their verdicts, captures and answers must be correct."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""Receivers with TLS: the sender must trust one of them and refuse the others."""
+"""The sender delivers to trusted receivers over TLS, and refuses all others."""
 
 import asyncio
 import ssl

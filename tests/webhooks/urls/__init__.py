@@ -1,1 +1,1 @@
-"""The addresses to which webhooks can be sent."""
+"""Tests of the addresses to which webhooks can be sent."""

@@ -1,4 +1,4 @@
-"""Which URLs a merchant can register: valid URLs, and all invalid spellings that we know of."""
+"""A merchant can register valid URLs, and cannot register any of the invalid spellings that we know of."""
 
 import contextlib
 import re
