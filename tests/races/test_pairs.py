@@ -1,8 +1,8 @@
 """Races between actions on the same checkout: each race must have exactly one outcome.
 
-In each state of a checkout, every pair of the possible actions races, and so do all possible actions
-together. They run on separate connections in three ways: at the same moment, in a queue for the row lock, and
-between two phases of another action.
+In each state of a checkout, every pair of the possible actions races, and so do all possible actions together.
+Each action has a separate connection. There are three kinds of races: the actions start at the same moment,
+wait in a queue for the row lock, or run between two phases of another action.
 """
 
 import threading

@@ -58,7 +58,10 @@ def test_the_actions_are_interleaved_and_a_seed_repeats_its_order(fresh: Fresh) 
 
 
 def without_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the code read checkouts without a row lock where it normally locks them."""
+    """Make the code read checkouts without a row lock where it normally locks them.
+
+    The tests must then find a race.
+    """
     rows = Checkout.objects.select_related("merchant")
     by_id = Prepared(lambda pk: rows.filter(pk=pk), UUID, read_at="locked_at")
     by_merchant = Prepared(
