@@ -22,7 +22,7 @@ SUFFIXES = {".py", ".html", ".txt", ".css", ".js", ".mjs", ".md", ".sh"}
 _ID = r"[a-z_]+\.(?:\*|[a-z0-9_]*[a-z0-9])"
 _RULE = re.compile(rf"^- `({_ID})`: .", re.MULTILINE)
 _OUTSIDE = re.compile(r"\b(?:SPEC|DESIGN|INTERFACE|LOOK)(?:\.md\b|(?:\.md)?,?(?: part)? [0-9])")
-# The characters between the words of a reference. It can continue in the next line of a comment.
+# The characters between the words of a reference. A reference can continue in the next line of a comment.
 _BETWEEN = r"[\s#*]"
 _NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and){_BETWEEN}+`?{_ID}`?)*)")
 

@@ -21,7 +21,7 @@ class TestPay:
 
 
 def write(root: Path, path: str, text: str) -> None:
-    """Write a file in which RULE and OUTSIDE are replaced by the words that they represent.
+    """Write a file. RULE and OUTSIDE in `text` are replaced by the words that they represent.
 
     The tests do not contain these words, because `make rules` would take them for references.
     """
