@@ -1,4 +1,4 @@
-"""The versions in CHANGELOG.md, and their dates."""
+"""Reads the versions in CHANGELOG.md, and their dates."""
 
 import re
 from collections.abc import Iterator

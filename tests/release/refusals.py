@@ -1,4 +1,4 @@
-"""The reasons why a version cannot be released."""
+"""Finds the reasons why a version cannot be released."""
 
 import re
 import subprocess
