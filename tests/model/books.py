@@ -130,7 +130,7 @@ class Scope:
     amount: int = 3
     shares: tuple[int, ...] = (1,)
     is_paying: bool = False  # at the start, the shares are being paid
-    disputed: tuple[int, ...] = (0,)  # possible amounts of a dispute, relative to the captured amount
+    disputed: tuple[int, ...] = (0,)  # differences between a dispute's amount and the captured amount
     without: Break | None = None
 
 

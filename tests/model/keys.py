@@ -1,9 +1,9 @@
 """A model of one refund and its idempotency keys.
 
-Calls can be lost, late or repeated, or can get an error. Time passes in ticks. The provider remembers a key
-for LIFE ticks after the key's first call has arrived. It can carry out an accepted call at any time in this
-period. A call takes at most MARGIN ticks to arrive. In the service, LIFE is usually a day and MARGIN is an
-hour (docs/money.md, "Keys").
+A call can be lost, arrive late, arrive twice, or get an error. Time passes in ticks. The provider remembers a
+key for LIFE ticks after the key's first call has arrived. It can carry out an accepted call at any time in this
+period. A call takes at most MARGIN ticks to arrive. In the service, LIFE is usually a day and MARGIN is an hour
+(docs/money.md, "Keys").
 """
 
 from collections.abc import Iterator
@@ -130,7 +130,7 @@ class Keys:
             yield from self._answer(kept, call, "refused", f"{what} and is refused")
 
     def _answer(self, state: State, call: Call, result: str, what: str) -> Steps:
-        """Yield a step for each thing that can happen to the response: it is lost, is a server error, or arrives."""
+        """Yield a step for each fate of the response: it is lost, it is a server error, or it arrives."""
         yield f"{what}. The answer is lost.", state
         if state.row != "unknown" or call.key != state.key:
             return

@@ -1,7 +1,8 @@
 """A model of the claim of deliveries, with two workers, two deliveries, and an endpoint that allows one request.
 
-Time passes in ticks of 15 s. A worker that is awake ends its attempt within ATTEMPT ticks. It might record
-the outcome later, because PostgreSQL can be down. The number of an attempt is also the token of its lease.
+Time passes in ticks of 15 s. A worker that is awake ends its attempt within ATTEMPT ticks. The worker might
+record the outcome later, because PostgreSQL can be down. The number of an attempt is also the token of its
+lease.
 """
 
 from collections.abc import Iterator

@@ -77,7 +77,7 @@ class Hold:
         yield "The order lapses.", hold_recording.lapse(state)
 
     def _claim(self, state: State) -> Steps:
-        """Let the pump lease an operation. If a sleeping request had leased it, this lease has ended."""
+        """Let the pump lease an operation. If a sleeping request had leased it, the request's lease has ended."""
         for kind, what in WHAT.items():
             row = state.row(kind)
             if row.state in UNFINISHED:
@@ -113,7 +113,7 @@ class Hold:
                 yield said, hold_recording.record(state, name, self.without)
 
     def _call(self, state: State, name: str, kind: str) -> Steps:
-        """Send a call. If a request's lease has ended, it does not send a call, because its deadline has passed too."""
+        """Send a call. A request whose lease has ended sends no call, because its deadline has passed too."""
         row, who = state.row(kind), WHO[name]
         if row.lease != name:
             yield f"{who} wakes up too late to call.", _hear(state, name, "record", "unknown")
@@ -145,7 +145,7 @@ class Hold:
     def _prepare_call(self, state: State, kind: str) -> State:
         """Record that the pump will send a call, unless its lease has ended.
 
-        A request records its call when it begins the operation.
+        A request does not need this step, because it records its call when it begins the operation.
         """
         row = state.row(kind)
         if row.lease != "pump":

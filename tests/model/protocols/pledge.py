@@ -35,7 +35,7 @@ CARDS = {
     "leads": "the card with which the lead pays",
     "challenged": "a card whose bank asks for a confirmation",
 }
-# If an authorization does not lead to a hold at once, the state of the card at the bank.
+# Some authorizations do not lead to a hold at once. For their cards: the state of the card at the bank.
 AFTER_ARRIVAL = {"declined": "declined", "challenged": "challenged"}
 
 

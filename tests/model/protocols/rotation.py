@@ -137,7 +137,7 @@ class Rotation:
     def _pass_hour(self, state: State) -> Moves:
         """Let an hour pass, but only if the receiver then still knows a secret that signs.
 
-        The receiver always learns a new secret in time.
+        The model assumes that the receiver always learns a new secret in time.
         """
         left = [
             secret if secret.left is None else secret._replace(left=secret.left - 1)

@@ -129,7 +129,8 @@ class Claiming(World[State]):
         self.leases = self.leases | {(row, number): claimed.lease_token}
 
     def _claim(self) -> delivery.Claims:
-        # If an endpoint has answered, it does not count as hanging any more.
+        # An endpoint that has answered no longer counts as hanging. Let it count as hanging again, so that its
+        # limit stays the same.
         Endpoint.objects.update(hung_in_a_row=9)
         return delivery.claim(slots=SLOTS, general_slots=0)
 
@@ -147,7 +148,7 @@ class Claiming(World[State]):
             delivery.record_results([delivery.Result(pk, self.lost, None, delivery.WORKER_LOST, None)])
 
     def _find_lost(self, after: State) -> str:
-        """For the delivery that the model has found, return the lease token that the sweep finds."""
+        """Return the lease token that the sweep finds for the delivery that the model has found."""
         assert after.lost is not None
         found = dict(queries.rows(statements.FIND_LOST_LEASES, {"rows": 10}))
         return str(found[self.ids[after.lost[0]]])

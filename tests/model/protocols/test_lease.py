@@ -94,8 +94,8 @@ class Replay:
             calls = self.count_calls()
             process.go_on_to("after_call")
             assert "calls." in step.said or self.count_calls() == calls, "this process must not call"
-        # If a process sends no call, it has no fail point before it records. Therefore it takes both steps
-        # together when it records.
+        # In all other cases, the process does not move yet. A process that sends no call has no fail point
+        # before it records, so it takes this step later, together with the recording.
 
     def pass_tick(self) -> None:
         """Set the operation's times back by one tick, and the clock of the deadlines forward by one tick."""

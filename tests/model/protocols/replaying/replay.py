@@ -1,4 +1,4 @@
-"""Replays runs of a protocol's model with the real code and the real database. Compares both after each step."""
+"""Replays runs of a protocol's model with the real code. After each step, compares the database with the model."""
 
 import copy
 from collections import defaultdict
@@ -14,7 +14,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class World(Generic[S]):
-    """The real code next to a model.
+    """The real code, which takes the steps of a model.
 
     Attributes are replaced and never modified, because copies of the world share them. The steps in `outside`
     are not steps of the service, and do not change a row.
@@ -82,7 +82,7 @@ class _Replay(Generic[S]):
     def take_from(self, world: World[S], state: S, story: tuple[str, ...]) -> None:
         """Take the planned steps from a state.
 
-        If the shortest run to the next state contains the step, continue from there.
+        If the shortest run to the next state contains the step, continue from the next state.
         """
         for move in self.steps[state]:
             savepoint, fork = transaction.savepoint(), copy.copy(world)

@@ -26,8 +26,9 @@ Run = tuple[Step, ...]
 def shortest_runs(model: Model[S], describe: Callable[[Step], Hashable]) -> list[Run]:
     """Return the shortest run to each kind of step. Leave out a run if another run begins with it.
 
-    `describe` returns the kind of a step. For the code, two steps of one kind should be the same. If a step
-    does not change the state, it is added to the first run in which it is possible, once for each kind.
+    `describe` returns the kind of a step. Two steps should be of one kind if the code treats them in the same
+    way. If a step does not change the state, it is added to the first run in which it is possible, once for
+    each kind.
     """
     runs: dict[S, Run] = {model.start(): ()}
     found: dict[Hashable, Run] = {}
