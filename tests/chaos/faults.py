@@ -15,8 +15,8 @@ class Fault(NamedTuple):
     """A fault that a test causes.
 
     `strike` causes the fault. If the system cannot repair the damage automatically, `strike` also repairs it
-    before it returns. `plot` names a plot in stories.py in which the fault always occurs. A fault with
-    `is_apart` does not run at the same time as a fault without it.
+    before it returns. `plot` names a plot in stories.py in which the fault always occurs. Faults with
+    `is_apart` do not run at the same time as the other faults.
     """
 
     strike: Callable[[World, Random], None]

@@ -1,4 +1,4 @@
-"""Runs: each has one fault, one seed and its own merchant.
+"""Carries out runs, each of which has one fault, one seed and its own merchant.
 
 Several runs take place at the same time, so that their faults overlap.
 """

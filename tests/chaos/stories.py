@@ -1,4 +1,7 @@
-"""Plots: the actions of a merchant and a customer on one checkout. All successful responses must stay true."""
+"""Carries out plots, which are the actions of a merchant and a customer on one checkout.
+
+The tests check that every successful response stays true.
+"""
 
 import threading
 from collections.abc import Callable

@@ -134,8 +134,8 @@ class Crash:
         return bool(self.ended_at)
 
 
-# Groups of fail points that are tested together. Each crash kills one process, web or worker. The other
-# process can still finish the work that the other crashes have left.
+# Groups of fail points that are tested together. Each crash kills a web process or a worker. A process that
+# survives can finish the work that the other crashes have left.
 WEB = [point for point in CRASHES if not point.endswith((".void", ".refund"))]
 WORKER = [[point for point in CRASHES if point.endswith(kind)] for kind in (".void", ".refund")]
 

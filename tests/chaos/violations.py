@@ -125,8 +125,7 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
 def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:
     """Check that each event exists once, and that all POSTs of a delivered event contain the same bytes.
 
-    A delivery can be unfinished, because the next attempt is a minute later if a worker died during an
-    attempt.
+    A delivery can be unfinished: if a worker died during an attempt, the next attempt is a minute later.
     """
     events = world.rows(EVENTS, merchant_uuid)
     counted = Counter((checkout_uuid, kind) for checkout_uuid, kind, _, _ in events)

@@ -131,7 +131,7 @@ class World(Deployment):
             os.kill(connection.info.backend_pid, signal.SIGKILL)
 
     def arm(self, point: str, effect: str) -> None:
-        """Choose what happens to the next process that reaches the fail point: kill, raise, or sleep 3."""
+        """Choose what happens to the next process that reaches the fail point: kill, raise, or sleep 3 (seconds)."""
         assert point.partition(".")[0] in failpoint.POINTS
         fresh = self._points / f".{point}.new"
         fresh.write_text(effect)

@@ -1,4 +1,4 @@
-"""Many events for endpoints that store every POST, and the conditions that must hold at the end."""
+"""Sends many events to endpoints that store every POST, and checks the conditions that must hold at the end."""
 
 import contextlib
 from collections import Counter, defaultdict
