@@ -1,8 +1,8 @@
-"""Runs sections of the benchmark: `python -m tests.bench.api [section] …`. Without a name, runs all.
+"""Runs sections of the benchmark: `python -m tests.bench.api [section] …`. Without a section, runs all of them.
 
-SCALE=0.05 makes a small trial run: fewer rounds, holds and rows, and figures that mean little. Exits with 1
-if a budget is missed. SIZE=3000000 is the number of checkouts in the database of `size` and `portal`, and
-FOLDER=/var/tmp/bench keeps it for the next run.
+SCALE=0.05 makes a small trial run, with fewer rounds, holds and rows. Its figures mean little. The exit code is
+1 if a budget is missed. SIZE=3000000 is the number of checkouts in the database of `size` and `portal`, and
+FOLDER=/var/tmp/bench keeps this database for the next run.
 """
 
 import argparse

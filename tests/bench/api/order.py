@@ -2,14 +2,14 @@
 
 All buyers take a step before any of them takes the next step. After each step, the bench reads PostgreSQL's
 statistics of statements and of the write-ahead log (WAL), so that they cover only this step. The bank and the
-pumps also run in this process, on one thread, and their CPU time counts. The buyer's browser and the
-merchant's backend run here too, but their CPU time does not count. The delivery of `checkout.authorized` is
-claimed and recorded, but not sent, because the merchant's machine would do that work.
+pumps also run in this process, on one thread, and their CPU time counts. The buyer's browser and the merchant's
+backend run here too, but their CPU time does not count. The delivery of `checkout.authorized` is claimed and
+recorded, but not sent, because the merchant's machine would do that work.
 
-If the cores are shared with other programs, their speed can change by a third within a second. Each step is
-therefore measured in three rounds of buyers, and the median CPU time is printed. Next to it is the CPU time
-of the bare view (see reference.py), which is measured just before and just after the step. Commits and WAL
-bytes are the mean of all rounds, because an index page is split only once in three hundred orders.
+If other programs use the same cores, the speed of the cores can change by a third within a second. Each step is
+therefore measured in three rounds of buyers, and the median CPU time is printed. Next to it is the CPU time of
+the bare view (see reference.py), which is measured just before and just after the step. Commits and WAL bytes
+are the mean of all rounds, because an index page is split only once in three hundred orders.
 """
 
 import os

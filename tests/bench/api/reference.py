@@ -1,9 +1,9 @@
 """The reference for all measurements: a bare Django view with one select.
 
-It runs in Django's WSGI handler in the same process, without middleware. This module's URLconf leads to a
-view that reads one row by its primary key through the ORM and returns JSON. The handler has the same
-settings, request signals and connections as the application. Therefore, the difference between the two is the
-cost of our code.
+The view runs in Django's WSGI handler in the same process, without middleware. This module's URLconf leads to
+the view, which reads one row by its primary key through the ORM and returns JSON. The handler has the same
+settings, request signals and connections as the application. Therefore, the difference between the application
+and the view is the cost of our code.
 """
 
 from uuid import UUID

@@ -5,7 +5,8 @@ from collections import defaultdict
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# The name of each part, by a text in the command line of its processes. The first text that matches decides.
+# Maps a text in the command line of a process to the part to which the process belongs. The first text that
+# matches decides.
 PARTS = {
     "tests.bank.process": "bank",
     "tests.bench.sale.shop": "shop",

@@ -56,7 +56,8 @@ def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] =
         while batch := list(islice(copies, BATCH)):
             Event.objects.bulk_create([pattern.event for pattern in batch])
             Delivery.objects.bulk_create([pattern.delivery for pattern in batch])
-        # If the rows were added slowly, autovacuum would update the statistics.
+        # If the rows were added slowly, as in production, autovacuum would update the statistics. Here, the
+        # bench must do it.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
         wakeup.wake_after_commit(subscriptions.DELIVER_DUE)

@@ -1,4 +1,4 @@
-"""Measures whether a worker needs more memory the more deliveries it has sent."""
+"""Measures whether a worker's memory grows with the number of deliveries that the worker has sent."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Starts what every measurement needs: durable PostgreSQL and Valkey, a receiver, an emitter and workers."""
+"""Starts the processes that every measurement needs: durable PostgreSQL and Valkey, a receiver, an emitter, workers."""
 
 import contextlib
 import os
