@@ -1,4 +1,4 @@
-"""Factories for test objects.
+"""Creates the objects that tests need.
 
 Acme is the merchant, Rival is another merchant, Lea is the lead, and Finn is a mate.
 """

@@ -1,4 +1,4 @@
-"""A small HTTP server that runs in a thread of the test process."""
+"""Runs a small HTTP server in a thread of the test process."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping

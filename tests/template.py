@@ -1,4 +1,4 @@
-"""The tests' template database: migrated once, and copied as files for the PostgreSQL of each test run.
+"""Creates and copies the tests' template database. It is migrated once. Each test run's PostgreSQL gets a copy.
 
 The template is stored under `.local`. It is created again if a file that affects it changes. The keys that
 encrypt its data are stored next to it and copied with it.
