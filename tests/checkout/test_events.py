@@ -1,4 +1,4 @@
-"""The events that each action sends to the merchant, with all their fields."""
+"""Each action sends the right events to the merchant, with all their fields."""
 
 import json
 from typing import Any

@@ -283,7 +283,7 @@ class TestARefusalOfARepeatedCall:
         assert (operation.state, operation.attempts) == ("succeeded", 2)
 
     def test_is_ignored_if_the_first_call_was_accepted(self, in_doubt: InDoubt) -> None:
-        """The bank refuses the second call, because it has accepted the first call, which is pending."""
+        """The bank has accepted the first call, which is pending, and therefore refuses the second call."""
         operation = in_doubt("void", "pending_for_ever")
         Operation.objects.filter(pk=operation.pk).update(state="unknown")  # simulate a lost response
         break_down("void", "forgets_keys")

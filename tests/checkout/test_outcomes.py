@@ -223,7 +223,7 @@ class TestACapture:
     def test_whose_fence_is_refused_after_eight_days_lapses_without_a_proof(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        """By then, banks have released the hold automatically, so no further fence is planned."""
+        """After eight days, banks have released the hold automatically, so no further fence is planned."""
         leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))

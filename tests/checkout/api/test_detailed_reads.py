@@ -1,4 +1,4 @@
-"""A checkout in the merchant API: the exact fields for each status, in compact JSON."""
+"""The merchant API shows exactly the right fields of a checkout for each status, in compact JSON."""
 
 import json
 import re

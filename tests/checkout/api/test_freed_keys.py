@@ -1,4 +1,4 @@
-"""Idempotency keys are free again if the database fails during the call that uses them."""
+"""An idempotency key is free again if the database fails during the call that uses the key."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The merchant API over HTTP: paginated lists, and the number of SQL statements that each response needs."""
+"""The merchant API over HTTP pages its lists, and needs only a few SQL statements for each response."""
 
 import re
 from collections.abc import Callable, Iterator

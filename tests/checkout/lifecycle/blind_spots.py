@@ -1,8 +1,8 @@
-"""Errors that a proof would miss if it only checked that our records agree with each other.
+"""Writes errors that a proof would miss if it only checked that our records agree with each other.
 
-The tests write these errors into the records of a random test run. They use only orders without disputes, without
-bookings and without refunds from outside the service. Only for these orders is it certain how much must still be
-charged to each card.
+The errors are written into the records of a random test run. Only orders without disputes, bookings and refunds
+from outside the service get errors. For other orders, it is not certain how much must still be charged to each
+card.
 """
 
 from collections.abc import Iterator

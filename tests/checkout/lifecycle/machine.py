@@ -312,7 +312,7 @@ class Lifecycle(UnitRules):
     def _do(
         self, verb: str, checkout: UUID, call: Callable[[], object], script: list[Happens] | None = None
     ) -> None:
-        """Run the action, and check that its result and the status changes are those that the reference expects."""
+        """Run the action, and check that the reference model expects its result and the status changes."""
         seen = observed.see(checkout, self.states[checkout])
         self._script(script)
         still = all(observed.due(each, verb) == (True, []) for each in (seen, observed.later(seen)))

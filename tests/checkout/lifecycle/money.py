@@ -175,7 +175,7 @@ class Money(UnitRules):
     def database_is_put_back(self) -> None:
         """Restore the backup and run the repair.
 
-        Here, all records since the backup are lost. The bank still has its records.
+        Our database loses all records since the backup. The bank keeps its records.
         """
         if self.backup is not None:
             self.backup.restore()

@@ -1,4 +1,4 @@
-"""Invariants that hold after every step, within our records and between our records and the provider's."""
+"""Checks invariants that hold after every step, within our records and between our records and the provider's."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping

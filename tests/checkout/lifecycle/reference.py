@@ -47,7 +47,7 @@ def is_bound(facts: Facts) -> bool:
 
 
 def noticed(facts: Facts) -> str:
-    """Return the state that reads and actions see. If the deadline has passed, the checkout has ended by then."""
+    """Return the state that reads and actions see. A checkout whose deadline has passed has already ended."""
     deadlines = {"created": ("expire", facts.payable_for), "authorized": ("lapse", HOLD)}
     act, lasts = deadlines.get(facts.state, ("", 0.0))
     return MOVES[facts.state, act] if act and facts.age >= lasts and not is_bound(facts) else facts.state

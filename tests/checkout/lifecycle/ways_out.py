@@ -1,4 +1,4 @@
-"""Checks of an order's money after all work is finished, for the random tests."""
+"""Checks an order's money after all work is finished, for the random tests."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -76,7 +76,7 @@ def _is_allowed(verb: Callable[[], object]) -> bool:
 def unexplained(checkout: Checkout) -> list[str]:
     """Return a line for each card that is charged a wrong amount, unless a discrepancy is open for it.
 
-    If too little is charged to a card because of a dispute, no discrepancy is needed, because the merchant bears the
+    A dispute can leave too little charged to a card. This needs no discrepancy, because the merchant bears the
     loss.
     """
     accounts = cards.read_accounts(checkout)

@@ -1,4 +1,4 @@
-"""If the provider allows it, an operator can send a refund or a void again. It is sent at once and only once."""
+"""An operator can send a refund or a void again, at once and only once, if the provider allows it."""
 
 from datetime import UTC, timedelta
 from typing import Any

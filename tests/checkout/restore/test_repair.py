@@ -1,4 +1,4 @@
-"""The repair of a restored database, for orders that changed after the backup. It uses the bank's books."""
+"""After a restore, the repair brings orders that changed after the backup up to date, from the bank's books."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -231,7 +231,7 @@ class TestAnOrderThatIsNotInOurBooks:
 
 @pytest.mark.rule("restore.unknown_orders")
 class TestAnAccountAtTheProvider:
-    """The merchant owns the account at the provider, and can write any data into it."""
+    """An account's owner can write any data into it, so payments from another merchant's account are ignored."""
 
     def lost(
         self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, place: str

@@ -1,4 +1,4 @@
-"""If a refund of an amount that is owed to a card fails, it is retried for three days. Then an operator decides."""
+"""A failed refund of an amount that is owed to a card is retried for three days. Then an operator decides."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The amount that each person pays if the cost is split by item."""
+"""If a cost is split by item, each person pays for their units and for a part of the shared lines."""
 
 from collections.abc import Sequence
 from fractions import Fraction

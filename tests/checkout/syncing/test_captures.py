@@ -1,4 +1,4 @@
-"""If the merchant requested a capture in the provider's books, the capture is recorded. Otherwise it is reported."""
+"""A capture in the provider's books is recorded if the merchant requested it. Otherwise, it is reported."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""If a hold at the provider differs from our records, it is reported, and released if it is unwanted."""
+"""A hold at the provider that differs from our records is reported. An unwanted hold is also released."""
 
 import pytest
 
