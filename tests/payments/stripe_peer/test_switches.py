@@ -38,7 +38,7 @@ def test_the_fault_switch_can_slow_down_a_call(peer: Remote, stripe: StripeClien
 
 
 def test_the_fault_switch_can_deliver_a_post_twice(peer: Remote, stripe: StripeClient) -> None:
-    """If a POST is delivered twice, it is carried out twice, unless it has an idempotency key.
+    """A POST that is delivered twice is carried out twice, unless it has an idempotency key.
 
     The library adds a key.
     """

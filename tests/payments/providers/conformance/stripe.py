@@ -150,7 +150,10 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def times_of(method: str, failure: CallFailure) -> int:
-    """Return how many times a request must fail. If the connection of a GET breaks, the GET is retried once."""
+    """Return how many times a request must fail.
+
+    A GET is retried once if its connection breaks, so both attempts must fail.
+    """
     return 2 if method == "GET" and failure in (CallFailure.SILENT, CallFailure.DONE_SILENT) else 1
 
 

@@ -36,8 +36,8 @@ IS_STRIPE = API.endswith(".stripe.com")
 # If there is no new event for this many seconds, all events have arrived.
 QUIET = 3.0 if IS_STRIPE else 0.0
 FAILING = "5126"  # the last four digits of the card to which refunds fail
-# Tests that cannot run in Stripe's test mode, where a test cannot hold less than the amount, dispute a part of
-# a payment, or end a single refund.
+# These tests cannot run in Stripe's test mode, which offers no way to hold less than the amount, dispute a part
+# of a payment, or end a single refund.
 BEYOND = (
     "test_held_for_less_than_requested_is_declined",
     "test_can_be_for_a_part",

@@ -158,7 +158,7 @@ def test_the_books_are_read_page_by_page_to_the_end(
 
 
 class TestAnEventOfAnOlderVersion:
-    """An event has the API version of its account or endpoint, which can be older than that of our requests."""
+    """An event has the API version of its account or endpoint, which can be older than the version of our requests."""
 
     @pytest.mark.rule("money.reconciled")
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""PaymentIntents: creates, confirms, captures and cancels them, and moves them between states.
+"""Creates, confirms, captures and cancels PaymentIntents.
 
 (Reference: "PaymentIntents"; documentation: "How PaymentIntents work")
 """

@@ -1,4 +1,4 @@
-"""PaymentIntents from their creation to their end. Each step is as Stripe's reference describes it."""
+"""PaymentIntents pass through their states as Stripe's reference describes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Refunds can be partial, up to the captured amount, can be pending, and can fail after they succeeded."""
+"""Refunds can be partial, can be pending, and can fail after they succeeded. Their limit is the captured amount."""
 
 from typing import Any
 
