@@ -1,4 +1,4 @@
-"""Subscriptions and events for tests of the queue. There is no receiver."""
+"""Creates subscriptions and events for tests of the queue. There is no receiver."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

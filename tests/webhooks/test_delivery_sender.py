@@ -1,4 +1,4 @@
-"""The sender in a worker process, with real receivers and a real database."""
+"""The sender in a worker process delivers events, with real receivers and a real database."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Events and their recipients: the envelope, the filter, and events that are not sent any more."""
+"""The outbox builds each event's envelope, filters events for a subscription, and supersedes outdated events."""
 
 import json
 from collections.abc import Callable

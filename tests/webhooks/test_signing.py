@@ -1,4 +1,4 @@
-"""Signatures: in which order the verifier checks for errors, and public vectors that OpenSSL has computed."""
+"""Signatures are those that OpenSSL computes, and the verifier checks for errors in a fixed order."""
 
 import base64
 import hmac

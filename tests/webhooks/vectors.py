@@ -1,4 +1,4 @@
-"""The public vectors in webhooks/receivers/vectors.json, for all tests that sign or verify."""
+"""Reads the public vectors in webhooks/receivers/vectors.json, for all tests that sign or verify."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The feed of events: its entries, their order, and its cursor, which never skips an event."""
+"""The feed of events has the right entries in the right order, and its cursor never skips an event."""
 
 import json
 import threading
@@ -374,10 +374,7 @@ class TestAWriterWhoIsHeldOpen:
         assert seen == {reader: [slow[reader], quick[reader]] for reader in starts}
 
     def _older_id(self, reader: Api) -> UUID:
-        """Commit an event, and return its id.
-
-        The id is a minute older than that of the event that is not committed yet.
-        """
+        """Commit an event, and return its id, which is a minute older than the id of the uncommitted event."""
         made = UUID(int=clock.first_id(clock.now() - 60 * SECOND).int | uuid7().int & (1 << 80) - 1)
         body = json.dumps({"id": str(made)}).encode()
         now = clock.now()

@@ -1,4 +1,4 @@
-"""The verdicts of third-party webhook libraries: Stripe's and Standard Webhooks', for Python and Node."""
+"""Runs Stripe's and Standard Webhooks' libraries for Python and Node, and returns their verdicts."""
 
 import contextlib
 import json

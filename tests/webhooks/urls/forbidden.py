@@ -1,4 +1,4 @@
-"""Addresses and URLs that are forbidden or allowed for webhooks, in every spelling that we know of."""
+"""Lists addresses and URLs that are forbidden or allowed for webhooks, in every spelling that we know of."""
 
 import ipaddress
 
