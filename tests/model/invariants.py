@@ -1,4 +1,4 @@
-"""The invariants of the money after the capture.
+"""Checks the invariants of the money after the capture.
 
 Some must hold in every state. Others must hold only when no work is left and the order is at rest.
 """

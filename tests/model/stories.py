@@ -1,4 +1,4 @@
-"""Descriptions of counterexamples in plain English."""
+"""Describes counterexamples in plain English."""
 
 from typing import Any
 

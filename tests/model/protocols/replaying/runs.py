@@ -1,4 +1,4 @@
-"""Runs of a model that a test repeats with the real code."""
+"""Finds the runs of a model that a test repeats with the real code."""
 
 from collections import deque
 from collections.abc import Callable, Hashable
