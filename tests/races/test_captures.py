@@ -1,4 +1,4 @@
-"""Simultaneous captures of one checkout in one process."""
+"""Of eight simultaneous captures in one process, one is sent, one waits, and the others are refused at once."""
 
 import threading
 from collections import Counter

@@ -20,8 +20,8 @@ CARD = "4242424242424242"
 MANY = 100
 LOCK_SECONDS = 3.0  # after this time, a call stops waiting for a row lock
 HELD_SECONDS = 6.5
-# In each process, at most this many calls can wait for the provider at once. The test sends no more at once,
-# because one process might get them all.
+# In each process, at most this many calls can wait for the provider at once. The test sends at most as many
+# calls at once, because one process might get all of them.
 SLOTS = 16
 MARGIN = 3.0  # tolerance in seconds for a busy machine
 BUSY = (409, "operation_in_progress")

@@ -1,4 +1,4 @@
-"""A hundred people on the same network open a group link at once, over HTTP."""
+"""If a hundred people on the same network open a group link at once, each share is claimed by one person."""
 
 import re
 import time
