@@ -1,10 +1,10 @@
 """Checks that histories of calls to the API are linearizable, because reads must be strongly consistent.
 
-A checkout is treated as a register whose value is the checkout's status. If an answer shows a status, then
-the checkout had this status at some moment between the start and the end of the call. A history is
-linearizable if such a moment can be chosen for each answer so that the statuses, in the order of these
-moments, follow `ALLOWED_MOVES`. Some moves can be caused only by a call, so this call must have begun before
-the move. The search uses the algorithm of Wing and Gong, and remembers the states that it has visited.
+A checkout is treated as a register whose value is the checkout's status. If an answer shows a status, then the
+checkout had this status at some moment between the start and the end of the call. A history is linearizable if
+such a moment can be chosen for each answer. In the order of these moments, the statuses must follow
+`ALLOWED_MOVES`. Some moves can be caused only by a call, so this call must have begun before the move. The
+search uses the algorithm of Wing and Gong, and remembers the states that it has visited.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""A provider hangs during a hundred captures. A few captures wait for it, and all others fail at once."""
+"""If the provider hangs during a hundred captures, a few captures wait for it, and all others fail at once."""
 
 import statistics
 import threading

@@ -1,4 +1,4 @@
-"""The conditions that must hold at the end of a run. A condition that does not hold is a violation."""
+"""Checks the conditions that must hold at the end of a run. A condition that does not hold is a violation."""
 
 from collections import Counter
 from typing import Any

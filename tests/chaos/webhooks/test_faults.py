@@ -1,4 +1,4 @@
-"""Faults during deliveries. The tests end leases early to save time."""
+"""No event is lost if a fault happens during its delivery. The tests end leases early to save time."""
 
 from collections.abc import Iterator
 

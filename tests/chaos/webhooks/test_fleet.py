@@ -1,4 +1,4 @@
-"""Faults during deliveries in real time: leases last 30 seconds, and the beat is missing for a minute."""
+"""No event is lost during faults in real time: leases last 30 seconds, and the beat is missing for a minute."""
 
 import time
 from collections.abc import Callable, Iterator
