@@ -1,4 +1,4 @@
-"""The costs of an order, from its creation to the confirmed page: commits, WAL and CPU, by statement.
+"""Measures the costs of an order, from its creation to the confirmed page: commits, WAL and CPU, by statement.
 
 All buyers take a step before any of them takes the next step. After each step, the bench reads PostgreSQL's
 statistics of statements and of the write-ahead log (WAL), so that they cover only this step. The bank and the

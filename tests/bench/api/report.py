@@ -1,4 +1,4 @@
-"""The output of the bench: its progress, the figures with their budgets, and at the end the missed budgets."""
+"""Prints the output of the bench: its progress, the figures with their budgets, and at the end the missed budgets."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Two databases in one PostgreSQL, one full and one nearly empty, and the costs of a request in each.
+"""Fills two databases in one PostgreSQL, one full and one nearly empty, and measures the costs of requests in each.
 
 Both are filled by the same code. This process switches between them after each round, so that the load of the
 machine affects both equally. The first calls on a new connection are not measured.
@@ -35,7 +35,8 @@ LATELY = 20_000  # checkouts in the last hour of the full database
 # a statement when it is used for the fifth time, and PostgreSQL makes a new plan for each of the next five
 # uses.
 WARMING, REPEATED = 12, 8
-# If a statement touches more than this many times as many blocks in the full database, it is printed.
+# The largest expected ratio of the blocks that a statement touches in the full and in the nearly empty
+# database. A statement with a larger ratio is printed.
 GROWN = 1.15
 Calls = Callable[[int], Sequence[Call]]
 _BLOCKS = """

@@ -1,4 +1,4 @@
-"""The buyers in a sale, on one event loop. Like a browser, each buyer has cookies and an IP address."""
+"""Simulates the buyers in a sale, on one event loop. Like a browser, each buyer has cookies and an IP address."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Merchants with subscriptions, and backlogs of deliveries that are all due at the same time."""
+"""Creates merchants with subscriptions, and backlogs of deliveries that are all due at the same time."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""The figures that were measured, their bounds, and the table that shows both."""
+"""Compares the figures that were measured with their bounds, and shows both in a table."""
 
 import math
 import statistics

@@ -15,7 +15,7 @@ MIXED = (EventType.AUTHORIZED, EventType.VOIDED)
 
 @dataclass(frozen=True)
 class Flow:
-    """The delays that were measured, for all events except those of a merchant that is left out."""
+    """The delays that were measured. The events of one merchant can be left out."""
 
     delays: Sequence[float]  # ms from the commit to the first byte at the receiver
     missing: int

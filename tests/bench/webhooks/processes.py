@@ -1,4 +1,4 @@
-"""The processes of a bench: helper processes ("clerks") with a JSON protocol, and the worker that is measured."""
+"""Runs the processes of a bench: helpers ("clerks") with a JSON protocol, and the worker that is measured."""
 
 import bisect
 import contextlib
