@@ -58,7 +58,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")
 # A module with at least this many lines needs its own test file, tests/<folder>/test_<name>.py.
 WEIGHT = 100
-# Names of modules or folders that need no test file. The tests of the modules that use them cover them.
+# Names of modules or folders that need no test file, because the tests of other modules cover them.
 PLAIN = {"models", "statements", "urls"}
 # Modules that have no test file of the same name, each with the test file that covers it.
 SHOWN_BY = {
