@@ -108,7 +108,7 @@ class TestTheList:
     ) -> None:
         """The checkout is listed as changed, although the start of an operation does not write the checkout's row.
 
-        It is listed again when the operation ends.
+        The checkout is listed again when the operation ends.
         """
         older, newer = (factories.checkout(api.merchant) for _ in range(2))
         open_one = in_doubt("capture")

@@ -122,7 +122,7 @@ def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     """Assert that the ledger and the provider agree, and that no money was taken for unpaid checkouts.
 
     The two can differ while a capture or a refund is open, and while a held checkout has an open fence. A fence is a
-    void that is sent if a capture seems never to have arrived. It proves whether the capture has arrived.
+    void that is sent if a capture seems never to have arrived. The fence proves whether the capture has arrived.
     """
     taken: Counter[UUID] = Counter()
     for payment, checkout in Payment.objects.values_list("pk", "checkout_uuid"):

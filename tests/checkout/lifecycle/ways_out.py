@@ -96,7 +96,7 @@ def cards_with_too_much() -> list[Payment]:
     """Return the payments that were reported because too much was refunded to their card.
 
     Some of these reports are correct: staff refunded a card in the dashboard, and an operator also settled a refund
-    of that card outside the service. These payments are left out.
+    of that card outside the service. The payments of such cards are left out.
     """
     reported = Discrepancy.objects.filter(kind="card_got_too_much").values("subject")
     by_staff = Operation.objects.filter(kind="refund", purpose=Operation.Purpose.OUTSIDE).values("payment")

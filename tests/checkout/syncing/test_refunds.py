@@ -132,7 +132,7 @@ def test_our_part_of_a_refund_that_succeeds_after_a_recorded_refusal_is_reported
 
 @pytest.fixture
 def refused_part(captured: Checkout, settings: Settings) -> Operation:
-    """Return the only part of a refund. It was recorded as refused, although the bank had accepted it."""
+    """Return the only part of a refund. The part was recorded as refused, although the bank had accepted it."""
     settings.SANDBOX_REFUND_SECONDS = 3600
     mates.give_back(captured)
     mates.pump(captured.pk)
