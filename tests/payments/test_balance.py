@@ -40,7 +40,7 @@ def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
 
 @pytest.fixture
 def read_lines(bank: Bank) -> ReadLines:
-    """Return a function that reads a balance with the given lines. It returns the number of lines that were stored."""
+    """Return a function that reads a balance with the given lines. The function returns how many lines were stored."""
 
     def read(*lines: Any) -> int:
         bank.lines = list(lines)

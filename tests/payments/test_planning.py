@@ -85,7 +85,7 @@ def test_a_payment_is_released_once_unless_its_void_fails(held: Checkout) -> Non
 
 
 def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
-    """Return a refund that got no answer. It was sent so long ago that its key must not be used again."""
+    """Return a refund that got no answer. The refund was sent so long ago that its key must not be used again."""
     break_down("refund", mode)
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     tasks.finish_operations()

@@ -37,7 +37,7 @@ def _asks_as_in_production() -> Iterator[None]:
 def promoted() -> Iterator[Standby]:
     """Run a promoted standby for the duration of the block.
 
-    It has all committed rows, and its timeline is later than the original one.
+    The standby has all committed rows, and its timeline is later than the original one.
     """
     with running() as standby:
         standby.ask("SELECT pg_promote(wait => false)")

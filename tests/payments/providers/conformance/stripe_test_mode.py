@@ -151,7 +151,7 @@ class TestModeDesk:
 
 
 def _press(page: Page, words: tuple[str, str]) -> None:
-    """Press the first button whose text contains one of the words. It can be in any frame of the page."""
+    """Press the first button whose text contains one of the words. The button can be in any frame."""
 
     def is_pressed() -> bool:
         for frame in page.frames:

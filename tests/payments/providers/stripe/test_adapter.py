@@ -1,6 +1,6 @@
 """Behaviour that only Stripe's adapter has.
 
-It registers an intent before a payment, handles connected accounts and keys that are in use, and can request
+The adapter registers an intent before a payment, handles connected accounts and keys that are in use, and can request
 3-D Secure.
 """
 
