@@ -1,4 +1,4 @@
-"""Builds the Go programs that merchants download. Each is built once for all processes and runs of the tests."""
+"""Builds the Go programs that merchants download. Each program is built once for all processes and test runs."""
 
 import fcntl
 import functools

@@ -1,4 +1,4 @@
-"""Runs the programs that merchants download. They are not changed, and each runs in its own process.
+"""Runs the programs that merchants download. The programs are not changed, and each runs in its own process.
 
 Programs in TypeScript and Go are first checked and compiled.
 """

@@ -111,7 +111,7 @@ class TestWaiting:
     def test_ends_parked_after_a_week_also_with_a_due_time(self, acme: Merchant) -> None:
         """Check that a delivery is parked even if it has a due time.
 
-        It has one if the address changed while the delivery was written.
+        The delivery has one if the address changed while the delivery was written.
         """
         keep(acme, OURS, is_approved=True)
         with_age(timedelta(days=8), opt_in(acme))

@@ -105,7 +105,7 @@ def signed(event_id: str, secret: str, kind: str = "checkout.authorized") -> tup
 
 
 def held(checkout: str, minute: int, **more: str) -> dict[str, str]:
-    """Return a hold as the list of checkouts shows it. It ends at this minute of 2026."""
+    """Return a hold as the list of checkouts shows it. The hold ends at this minute of 2026."""
     authorized_at, capture_before = "2026-01-01T00:00:00.000Z", f"2026-01-01T00:0{minute}:00.000Z"
     shown = {"authorized_at": authorized_at, "capture_before": capture_before} | more
     return {"checkout_uuid": checkout} | shown
