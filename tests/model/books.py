@@ -71,7 +71,7 @@ class Share(NamedTuple):
 class Outside(NamedTuple):
     """An amount that an operator has settled outside the service.
 
-    It replaces the reimbursement of share number `share`, or a part of the merchant's refund number `part`.
+    The amount replaces the reimbursement of share number `share`, or a part of the merchant's refund number `part`.
     """
 
     card: int
@@ -97,7 +97,7 @@ class Chances(NamedTuple):
 class Reading(NamedTuple):
     """A list of a card's refunds and disputes that was requested from the provider but has not arrived yet.
 
-    It shows the state at the time of the request.
+    The list shows the state at the time of the request.
     """
 
     card: int

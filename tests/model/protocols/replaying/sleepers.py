@@ -1,4 +1,4 @@
-"""Threads that run the real code. They sleep at its fail points, as processes sleep in the models."""
+"""Threads that run the real code. The threads sleep at the code's fail points, as processes sleep in models."""
 
 import threading
 import time
