@@ -44,8 +44,8 @@ AT_ONCE: dict[str, tuple[str, ...]] = {
     "captured": MERCHANTS,
     "refund pending": MERCHANTS,
 }
-# For each state, the actions that wait in a queue for the row lock. They take the lock at their start or
-# after a call to the bank.
+# For each state, the actions that wait in a queue for the row lock. An action takes the lock at its
+# start or after a call to the bank.
 IN_LINE: dict[str, tuple[str, ...]] = {
     "created": ("pay", "cancel", "lapse"),
     "challenged": ("pay", "cancel", "lapse", "use another card"),
