@@ -52,7 +52,7 @@ class Buyer:
         self._send(self._bank, fields)
 
     def paid(self) -> None:
-        """Follow the bank's redirect back to the hosted page. This authorizes the order."""
+        """Follow the bank's redirect back to the hosted page. This request authorizes the order."""
         self._get(self._next, status=303)
 
     def _get(self, path: str, status: int = 200) -> Answer:

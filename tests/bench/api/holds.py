@@ -1,4 +1,4 @@
-"""Creates many open holds. They also get rows in the bank's books, so that the bank can void them."""
+"""Creates many open holds. Each hold also gets rows in the bank's books, so that the bank can void it."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

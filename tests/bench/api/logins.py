@@ -1,7 +1,7 @@
 """Measures the median time of an API read while 16 people log in.
 
 The time is wall time in this process. It is measured twice: with our password hasher, which limits parallel
-hashes, and with Django's hasher. Both are compared with a read without logins in the same run.
+hashes, and with Django's hasher. Both times are compared with a read without logins in the same run.
 """
 
 import re

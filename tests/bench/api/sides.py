@@ -1,6 +1,6 @@
 """Fills two databases in one PostgreSQL, one full and one nearly empty, and measures the costs of requests in each.
 
-Both are filled by the same code. This process switches between them after each round, so that the load of the
+The same code fills both databases. This process switches between them after each round, so that the load of the
 machine affects both equally. The first calls on a new connection are not measured.
 """
 

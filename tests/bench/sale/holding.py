@@ -62,7 +62,7 @@ class Holding:
 def _copy_books(world: World) -> None:
     """Copy the holds into the bank's own books.
 
-    They were created in the service's database, which also has the sandbox bank's tables.
+    The holds were created in the service's database, which also has the sandbox bank's tables.
     """
     assert world.books is not None
     with (

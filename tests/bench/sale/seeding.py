@@ -1,6 +1,6 @@
 """Creates open holds for a merchant: `python -m tests.bench.sale.seeding <uuid> <count>`.
 
-It must run in the environment of the stage. If the bank is a separate process, the caller must copy the holds
+The program must run in the environment of the stage. If the bank is a separate process, the caller must copy the holds
 into the bank's books.
 """
 

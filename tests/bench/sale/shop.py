@@ -1,6 +1,6 @@
 """The shop in a sale, as a process: `python -m tests.bench.sale.shop <file>`.
 
-It captures orders in its webhook.
+The shop captures orders in its webhook.
 
 The file contains JSON: base_url, token, secret, port, certificate and key. GET /seen returns the shop's
 record of each order.

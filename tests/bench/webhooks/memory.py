@@ -15,7 +15,7 @@ SLOWEST = 50
 def measure(stage: Stage) -> Iterator[Figure]:
     """Measure the worker's resident memory after every 10,000 of 100,000 deliveries.
 
-    It must not vary by more than 20 MB.
+    The memory must not vary by more than 20 MB.
     """
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     portion = stage.scaled(PORTION, minimum=500)

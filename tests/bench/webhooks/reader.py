@@ -135,7 +135,7 @@ def _copy_of(model: Any) -> str:
 
 
 def _id(kind: str) -> str:
-    """Return the SQL for the UUIDv7 of the n-th row of this kind. It gives the same id in every table."""
+    """Return the SQL for the UUIDv7 of the n-th row of this kind. The SQL gives the same id in every table."""
     milliseconds = f"(extract(epoch FROM {AT}) * 1000)::bigint"
     rest = f"substr(md5(n::text || '{kind}'), 1, 15)"
     return f"(lpad(to_hex({milliseconds}), 12, '0') || '70008' || {rest})::uuid"

@@ -20,7 +20,7 @@ WORKERS = 4
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure the throughput of four workers as a multiple of one worker's throughput. It must be at least 3."""
+    """Measure the throughput of four workers as a multiple of one worker's. The multiple must be at least 3."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     rates = {count: _rate(stage, merchants, count) for count in (1, WORKERS)}
     for count, rate in rates.items():
