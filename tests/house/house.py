@@ -161,7 +161,7 @@ def _of_file(name: str, text: str) -> Iterator[str]:
 
 
 def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield translated texts inside f-strings. They are in no catalogue, so they would stay English."""
+    """Yield translated texts inside f-strings. Such texts are in no catalogue, so they would stay English."""
     for string in ast.walk(tree):
         for call in ast.walk(string) if isinstance(string, ast.JoinedStr) else ():
             if isinstance(call, ast.Call) and SAYS & {getattr(call.func, key, "") for key in ("id", "attr")}:
