@@ -41,7 +41,7 @@ def install() -> None:
 class CheckedOutbox:
     """A replacement for the module `webhooks.outbox` in the modules that emit the service's events.
 
-    It checks the body of each event. Queue tests use the module `webhooks.outbox` itself, so they can emit
+    The replacement checks the body of each event. Queue tests use the module `webhooks.outbox` itself, so they can emit
     invented events.
     """
 

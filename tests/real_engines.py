@@ -1,6 +1,6 @@
 """A pytest plugin that runs PostgreSQL and Valkey for the tests.
 
-They start before Django reads its settings, and stop after the last test. In a run with several processes,
+The servers start before Django reads its settings, and stop after the last test. In a run with several processes,
 each process that runs tests has its own PostgreSQL and Valkey. The process that only distributes the tests
 has no servers.
 """
