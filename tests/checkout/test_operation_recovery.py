@@ -346,7 +346,7 @@ class TestARefusalOfARepeatedCall:
 
 @pytest.mark.rule("doubt.old_key")
 def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(held: Checkout) -> None:
-    """The provider might have stored an error for the key and repeat it, so a new key is needed."""
+    """The provider might have stored an error for the key, and might repeat it, so a new key is needed."""
     break_down("void", "error", times=99)
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     keys = []

@@ -19,7 +19,7 @@ MOVES = {
     ("refunding", "fail"): "captured",
 }
 PAIRS = {(origin, to) for (origin, _), to in MOVES.items()}
-REPEATED = {("captured", "capture"), ("voided", "cancel")}  # these actions can be repeated, without a change
+REPEATED = {("captured", "capture"), ("voided", "cancel")}  # repeating these actions changes no state
 BY_THEMSELVES = {(origin, to) for (origin, act), to in MOVES.items() if act not in ("cancel", "refund")}
 HOLD, PATIENCE, CHALLENGE = 120.0, 60.0, 600.0  # seconds
 

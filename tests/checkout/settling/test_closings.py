@@ -72,7 +72,10 @@ class TestReturnedRefundIsReported:
 
 class TestReturnedRefundOfASplit:
     def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-        """Begin to refund an order in which a mate paid a share. The bank returns refunds to the mate's card."""
+        """Begin to refund an order in which a mate paid a share.
+
+        The bank returns every refund that is sent to the mate's card.
+        """
         (share,) = mates.split(order, 3000)
         captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
         mates.pay(share, RETURNS)
