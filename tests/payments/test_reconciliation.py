@@ -171,7 +171,7 @@ class TestAPayment:
     def test_with_a_movement_missing_from_the_books_is_reported(
         self, captured: Checkout, kind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement is reported only once it is older than SKEW, and the movement in this test is new.
+        # A movement is reported only once it is older than SKEW. The movement in this test is new.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         if kind == "refunded":
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -291,7 +291,7 @@ class TestTheCommand:
     def test_prints_each_discrepancy_and_exits_1(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement is reported only once it is older than SKEW, and the movement in this test is new.
+        # A movement is reported only once it is older than SKEW. The movement in this test is new.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         capture = Operation.objects.get(kind="capture")
         Call.objects.filter(reference=capture.pk).delete()

@@ -15,7 +15,7 @@ from tests.payments.stripe_peer.idempotency import Reply
 from tests.payments.stripe_peer.resources import intents, methods
 
 SCRIPT, PATH, CONFIRM = "/endive/stripe.js", "/_peer/fields", "/_peer/confirm"
-KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # maps each publishable key to whether it is a live key
+KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # true for a publishable key of live mode
 HERE = Path(__file__).parent
 # Card numbers from Stripe's documentation ("Testing"), and their names in `cards.CARDS`.
 NUMBERS = {

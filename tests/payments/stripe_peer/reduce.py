@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import stripe
 from stripe import RequestOptions
-from typing_extensions import is_typeddict  # recognises the library's types, unlike that of `typing`
+from typing_extensions import is_typeddict  # recognises the library's types; the one in `typing` does not
 
 FILE = Path(__file__).with_name("parameters.json")
 PATHS = {
