@@ -30,7 +30,7 @@ def receiving() -> Iterator[Callable[..., Receiver]]:
     receivers: list[Receiver] = []
 
     def start(**behaviour: float) -> Receiver:
-        receivers.append(Receiver(**behaviour))  # type: ignore[arg-type]  # ints and floats by name
+        receivers.append(Receiver(**behaviour))  # type: ignore[arg-type]  # the values are ints and floats
         return receivers[-1]
 
     yield start
