@@ -125,7 +125,7 @@ class Idempotency:
         said, key = f"Call {name} arrives with the {BODIES[name]} body", state.key
         in_transaction = [other for other in BODIES if state.call(other).at in ("work", "commit")]
         if state.verb == "create" and in_transaction and self.without != KeyRule.CONSTRAINT:
-            return  # the database makes it wait for the transaction that has stored the key
+            return  # the database makes the call wait for the transaction that has stored the key
         if key is None or self.without == KeyRule.CONSTRAINT:
             yield f"{said}. It stores the key.", self._claim(state, name)
         elif key.body != BODIES[name] and self.without != KeyRule.BODY:

@@ -1,7 +1,7 @@
 """The claim of deliveries: the real claims, outcomes and sweeps take the steps of the model.
 
-All runs use one connection, so they do not test the lock on the endpoint. tests/webhooks/test_statements.py
-does.
+All runs use one connection, so they do not test the lock on the endpoint.
+tests/webhooks/test_statements.py tests this lock.
 """
 
 from collections.abc import Hashable
