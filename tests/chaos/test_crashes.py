@@ -120,7 +120,7 @@ class Crash:
         self.died_at = time.time()
 
     def is_over(self) -> bool:
-        """Return whether the work has ended. If it has, take the time of its end from the database and store it.
+        """Return whether the work has ended. If it has, read the time of its end from the database and store this time.
 
         The work can have ended long before this check, because other crashes happen between two checks.
         """
