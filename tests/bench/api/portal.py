@@ -24,7 +24,7 @@ from tests.bench.api.sides import Calls, Side
 
 HOME_MS, PAGE_MS, STATEMENTS = 100.0, 150.0, 20
 ROUNDS = 7
-BUDGET = 1.2  # the time on the full database, divided by that on the nearly empty one, is at most this
+BUDGET = 1.2  # maximum ratio of the times on the full and on the nearly empty database
 # No order has such an amount, so the query reads all orders. An index on amounts could prevent this, but it
 # would add a cost to every order, and such searches are rare.
 WALK = "/portal/checkouts?at_least=900000"

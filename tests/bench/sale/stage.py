@@ -36,7 +36,7 @@ SELECT count(*)::int FROM (
 
 @dataclass(frozen=True)
 class Stage:
-    """The running service, and the URL of the shop, where its record of each order can be read."""
+    """The running service, and the URL of the shop, which returns its record of each order."""
 
     world: World
     service: Service

@@ -61,7 +61,7 @@ def against(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the percentile `share` (0 to 1): at least this proportion of the values is not larger than it."""
+    """Return a percentile: at least the proportion `share` (0 to 1) of the values is not larger than the result."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 

@@ -89,7 +89,7 @@ def _fill(merchant: str, count: int, times: dict[str, Any]) -> None:
     parameters = {"count": count, "long_ago": int(count * LONG_AGO), **times}
     patterns = {name: _pattern(merchant, *kind) for name, kind in _kinds().items()}
     with connection.cursor() as cursor:
-        # This disables the checks of foreign keys. The copies refer to each other correctly.
+        # The checks of foreign keys are not needed, because the copies refer to each other correctly.
         cursor.execute("SET session_replication_role = replica")
         for place, model in enumerate((Event, Delivery, Attempt)):
             ids = {name: rows[place] for name, rows in patterns.items()}
