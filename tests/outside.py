@@ -55,7 +55,7 @@ def settle(checkout: Checkout) -> None:
 def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000) -> PaymentRequest:
     """Pay Finn's share and reimburse the lead. Return the share.
 
-    The bank will return the refund to the lead's card, but has not returned it yet.
+    The refund to the lead's card will be returned by the bank, but is not returned yet.
     """
     (share,) = mates.split(order, amount)
     captures.capture(order.merchant, pay(order, RETURNS).pk, cause=CAUSE)
