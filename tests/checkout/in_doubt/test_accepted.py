@@ -1,4 +1,7 @@
-"""Calls that the provider accepts and confirms later, that it refuses, and that repeat an error under their key."""
+"""Accepted calls are looked up until the provider confirms them. Refused calls are reported or sent again.
+
+If the provider repeats an error under a call's key, the call is looked up.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The rows of a split: if the lead splits again, which shares stay and which are replaced."""
+"""If the lead splits an order again, some shares and their links stay, and the others are replaced."""
 
 import base64
 
