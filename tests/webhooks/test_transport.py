@@ -1,4 +1,4 @@
-"""One POST to a receiver that behaves well: the request as it is sent, and the parts of the answer that are stored."""
+"""The sender sends the right request to a well-behaved receiver, and stores the right parts of the answer."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Third-party libraries verify our deliveries as they are sent over HTTP, and each test vector."""
+"""Third-party libraries verify the deliveries that we send over HTTP, and each test vector."""
 
 import json
 import re
