@@ -40,9 +40,9 @@ def set_up_app(user: User) -> str:
 
 
 def code(secret: str, *, later: int = 0) -> str:
-    """Return the app's code for the current half minute, or for `later` half minutes after it.
+    """Return the app's code for the half minute that is `later` half minutes after the current one.
 
-    If the half minute ends within two seconds, the function first waits for the next one.
+    If the current half minute ends within two seconds, first wait for the next one.
     """
     if time.time() % 30 > 28:
         time.sleep(2)

@@ -1,4 +1,4 @@
-"""For rows without a limit on their number, pages show a bounded part, and old rows are deleted."""
+"""If the number of rows has no limit, a page shows only some of the rows, and old rows are deleted."""
 
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 def age(row: Model, days: float, **times: datetime) -> UUID:
-    """Make a row this many days old. Give it an id with this time, and return the id."""
+    """Give a row an id as if the row had been created this many days ago, and return the id."""
     new = UUID(int=clock.first_id(clock.now() - timedelta(days=days)).int | uuid4().int & (1 << 74) - 1)
     type(row)._default_manager.filter(pk=row.pk).update(id=new, **times)
     return new

@@ -85,8 +85,8 @@ def test_in_a_form(client: Client, place: str, is_alone: bool) -> None:
 def _queries(names: tuple[str, ...], is_alone: bool) -> Iterator[str]:
     """Yield query strings with the unusual texts as values of the parameters.
 
-    With `is_alone`, each query has one parameter. Otherwise, each query has all parameters, all with the same text. The
-    text is shortened so that the query does not become too long.
+    With `is_alone`, each query has one parameter. Otherwise, each query has all parameters with the same text, which
+    is shortened so that the query does not become too long.
     """
     for text in ODD:
         quoted = _quoted(text if is_alone else text[: 5000 // len(names)])

@@ -75,7 +75,7 @@ class TestForm:
     def test_names_its_merchant_if_it_has_one(self) -> None:
         """Every template with a CSRF token also names the merchant.
 
-        If a form did not name it, the form would be refused for people with several merchants.
+        A form that names no merchant is refused if the person has several merchants.
         """
         bare = {path.name for path in TEMPLATES.glob("*.html") if "{% csrf_token %}" in path.read_text()}
         assert bare == OF_PEOPLE

@@ -1,4 +1,4 @@
-"""A device with one passkey. It answers as a browser does, and can falsify each part of the answer."""
+"""Simulates a device with one passkey. It answers as a browser does, and can falsify each part of the answer."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""docs/security-asvs.md has a row for each requirement, and each test that a row names exists.
+"""docs/security-asvs.md has a row for each requirement, and its rows name only tests that exist.
 
 This module also tests some of the requirements.
 """
@@ -27,8 +27,7 @@ from tests.portal.people import EMAIL, PASSWORD
 
 PAGE = (service.BASE_DIR / "docs" / "security-asvs.md").read_text()
 ROW = re.compile(r"^\| (\d\.\d\.\d+) \| ([12]) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
-# For each section, the number of its requirements at levels 1 and 2. In every section, they come before the
-# requirements at level 3.
+# The number of requirements at levels 1 and 2 in each section. In every section, the requirements at level 3 come last.
 SECTIONS = {"6.1": 3, "6.2": 12, "6.3": 4, "6.4": 4, "6.5": 5, "6.6": 3, "6.8": 4}
 SECTIONS |= {"7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2, "7.6": 2}
 NEW = "another bill on the table"

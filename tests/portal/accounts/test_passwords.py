@@ -1,4 +1,4 @@
-"""A new password is refused if it is common, contains words about the person, or is one of their last four."""
+"""A new password is refused if it is common, contains words about the person, or is one of the person's last four."""
 
 import time
 from datetime import timedelta

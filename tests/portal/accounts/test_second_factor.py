@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 SET_UP = "/accounts/2fa/totp/activate/"
 ASKED = "/accounts/2fa/authenticate/"
 PASSKEY = "/accounts/2fa/passkeys/add/"
-# Pages that a person without a second factor can open: the page that sets it up, the proof of identity before that, and
-# the pages for people who are not logged in.
+# Pages that a person without a second factor can open: the pages that add one, the pages that first ask for a proof of
+# identity, and the pages for people who are not logged in.
 OPEN = {
     *(SET_UP, PASSKEY),
     *("/accounts/reauthenticate/", "/accounts/2fa/reauthenticate/", "/accounts/2fa/passkeys/reauthenticate/"),

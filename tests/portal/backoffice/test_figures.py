@@ -53,7 +53,7 @@ def undelivered_holds() -> float:
 
 
 def answer(*statuses: int) -> None:
-    """For each status, make the next delivery attempt, to which the endpoint responds with this status."""
+    """Make one delivery attempt for each status, and let the endpoint respond with this status."""
     for status in statuses:
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
         story.record(story.claim_one(), status)

@@ -1,4 +1,4 @@
-"""In the operators' lists, rows begin with words. The test also checks the headings of the rows' own pages."""
+"""In the operators' lists, each row begins with a description, not with an id. So does the heading of its page."""
 
 import re
 from collections.abc import Callable
@@ -179,7 +179,7 @@ class TestOtherRecords:
         smaller, larger = sorted(
             (attempt_of(delivery), attempt_of(delivery, number=2)), key=lambda row: row.pk
         )
-        # The id of a later attempt can be smaller, because it begins with the time of its event.
+        # An attempt's id begins with the time of the event, so a later attempt can have a smaller id.
         Attempt.objects.filter(pk=smaller.pk).update(started_at=larger.started_at + timedelta(hours=1))
         assert cells(operator, "webhooks/attempt")[0].startswith(f"Attempt {smaller.number} of")
 

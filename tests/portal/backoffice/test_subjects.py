@@ -1,6 +1,6 @@
 """The page that asks an operator to confirm an action shows the facts about the row.
 
-It shows the row's amount, and since when the row is in its state, in the same form as the lists.
+The facts are the row's amount, and the time at which it reached its state. Lists show both in the same form.
 """
 
 from datetime import timedelta

@@ -33,8 +33,8 @@ client = stage.client_of(Role.ADMIN)
 def filters(sql: str) -> str:
     """Return the filters with which the statement's generic plan discards rows after an index scan.
 
-    The index `attempt_listed` is dropped first. On an empty table, the planner might choose it, because it costs as
-    little as the right index.
+    The function drops the index `attempt_listed` first. On an empty table, all indexes cost the same, so the planner
+    might choose the wrong one.
     """
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
     asked = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)

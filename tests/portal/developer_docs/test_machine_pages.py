@@ -24,7 +24,7 @@ def chapters() -> dict[str, Element]:
 
 
 def is_left_out(element: Element) -> bool:
-    """Return whether an element's text is missing in Markdown. A code block keeps its language as a mark."""
+    """Return whether an element's text is missing in Markdown, such as the bar above a code block."""
     return _is_left_out(element) or "code-bar" in element.classes
 
 

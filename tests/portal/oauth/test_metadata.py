@@ -18,7 +18,7 @@ ISSUER = "https://checkout.example"
 
 
 class Service(BaseAdapter):
-    """A requests adapter that passes each request to the service in this process."""
+    """An adapter for the library `requests` that passes each request to the service in this process."""
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         path = str(request.url).removeprefix(ISSUER)

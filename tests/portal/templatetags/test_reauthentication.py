@@ -1,4 +1,4 @@
-"""Pages that ask for proof of identity name the step. "Cancel" leads back to the page that asked for the proof."""
+"""A page that asks for a proof of identity says what the proof is for. "Cancel" leads back to the previous page."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Before the payment of a case, the sandbox prepares the order: it splits it, or lets a mate pledge first."""
+"""Before the payment in a case, the sandbox prepares the order: it splits the order, or lets a mate pledge."""
 
 from unittest.mock import Mock
 

@@ -34,9 +34,9 @@ pytestmark = pytest.mark.django_db
 
 
 def captured_first(api: Api, name: str, times: int = 1) -> Trial:
-    """Run a case whose server captures before the event arrives, because it has listed its holds.
+    """Run a case in which the server finds the hold in a list, and captures it before the event arrives.
 
-    Between the sandbox's first two steps, the server sends `times` captures.
+    The server sends `times` captures between the sandbox's first two steps.
     """
     trial = backend.begin(api.merchant, name)
     trial_runs.take_step(trial)
@@ -288,7 +288,7 @@ class TestRefund:
     def walk(self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch) -> Trial:
         """Run the case `refused`. Once the refund has failed, the server requests the path `look`.
 
-        If `look` is empty, the server does not make a request, and its time for this ends immediately.
+        If `look` is empty, the server makes no request, and the period for this request ends immediately.
         """
         monkeypatch.setattr(
             verdicts, "LISTING_PERIOD", verdicts.QUIET_PERIOD if look else verdicts.LISTING_PERIOD * 0

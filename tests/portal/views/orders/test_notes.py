@@ -1,4 +1,4 @@
-"""The team writes notes on an order. They never change, and are deleted when the order's customer is erased."""
+"""The team writes notes on an order. Notes never change. They are deleted when the order's customer is erased."""
 
 from typing import Any
 
