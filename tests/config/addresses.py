@@ -62,7 +62,7 @@ def _application() -> CountedBodies:
 
 
 def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[], Any]:
-    """Return a function that sends the request and returns the response. Call it at most once.
+    """Return a function that sends the request and returns the response. Call the function at most once.
 
     The UTF-8 bytes of each header value are decoded as Latin-1, because a WSGI server does the same.
     """

@@ -39,7 +39,7 @@ def test_a_received_message_is_not_returned_over_a_lost_connection(
 ) -> None:
     """A worker that has lost its connection does not try to return a message to Redis.
 
-    A worker once crashed because it tried.
+    Earlier, a worker crashed when it tried this.
     """
 
     def gone(*_: object) -> None:
@@ -60,7 +60,7 @@ def test_beat_ends_even_if_the_exit_of_its_signal_handler_was_lost(
 ) -> None:
     """Beat ends even if the exception that its signal handler raises is lost.
 
-    Beat once ran on without sending tasks.
+    Earlier, beat then continued to run, but sent no tasks.
     """
     turns = iter(["its next"])
 

@@ -14,7 +14,7 @@ from payments import provider
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
-# These tokens contain no digit, as do one in forty real tokens. Only their path shows that they are tokens.
+# The random tokens here contain no digit, like one in forty real tokens. Only the path shows that they are tokens.
 SECRETS = (
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw",
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw/qr.svg",

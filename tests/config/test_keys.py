@@ -21,9 +21,9 @@ FRESH = "a-key-that-nobody-had-before-0123456789-0123456789-01"
 
 
 def kept_sessions() -> str:
-    """Return the stored sessions as they are, and also without their signature and unpacked.
+    """Return each stored session in two forms: as it is stored, and unpacked without its signature.
 
-    A thief who has the database can do the same.
+    A thief who has the database can unpack the sessions in the same way.
     """
     with connection.cursor() as cursor_:
         cursor_.execute("SELECT session_data FROM django_session")

@@ -73,7 +73,7 @@ def test_the_service_has_the_rights_that_each_tables_triggers_allow(
 def test_the_service_can_delete_but_not_change_notes_on_erased_people(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Notes are append-only. Of all append-only rows, they are the only ones that the service's role may delete."""
+    """Notes are the only append-only rows that the service's role may delete."""
     assert captured.lead_id is not None
     user = people.join(captured.merchant)
     CheckoutNote.objects.create(merchant=captured.merchant, checkout_uuid=captured.pk, user=user, text="Hm.")

@@ -200,7 +200,7 @@ def test_the_web_process_runs_the_checks_before_it_serves() -> None:
 
 
 def test_the_web_process_imports_its_views_before_it_serves() -> None:
-    """Otherwise, the first payer of a process would wait a quarter of a second while it imports the views."""
+    """Otherwise, the first payer of a process would wait a quarter of a second for the import of the views."""
     clear_url_caches()
     runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
     assert "url_patterns" in vars(get_resolver())

@@ -71,9 +71,9 @@ def unnamed() -> list[str]:
 
 
 def expressions() -> Iterator[tuple[str, Act]]:
-    """For each method that the code calls on a regular expression, yield a label and a function of a text.
+    """Yield a label and a function for each method that the code calls on a regular expression.
 
-    The function applies the method to the text.
+    The function applies the method to a text.
     """
     for module, source in sources().items():
         for name in NAMED.findall(source):

@@ -1,4 +1,4 @@
-"""Measures the CPU time of a call on this thread, and how it grows with the length of the input.
+"""Measures the CPU time of a call on this thread, and the growth of this time with the length of the input.
 
 Tests compare times only with other times of the same run, because absolute times depend on the machine.
 """

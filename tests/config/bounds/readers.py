@@ -55,7 +55,7 @@ from tests.webhooks.receivers.test_kept_connections import read
 from webhooks import connections, signing, targets, transport
 from webhooks.models import Delivery, Event
 
-# The largest number of characters in a header, a request line, a URL, a form, a response and an API call's body.
+# Maximum lengths in characters: of a header, a request line, a URL, a form, a response, and an API call's body.
 HEADER, LINE, ADDRESS, FORM, ANSWER, BODY = 7_900, 4_000, 2_048, 32 * 1024, 32 * 1024, 256 * 1024
 NOBODY, UTC = UUID(int=0), ZoneInfo("UTC")
 

@@ -53,8 +53,8 @@ PIECES = (
     *("\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}", "%CC%96%CC%80"),
     *("bearer ", "whsec_", "token", "token=", "fr-fr-", "gzip,", "t=1,", "v1=", "pay/share/", "0x", "GMT "),
 )
-# Each piece is repeated, once with and once without an end that does not match. Such an end makes a regular expression
-# backtrack over the repeated pieces.
+# Each text repeats one piece. There are two texts for each piece: a plain one, and one with an end that does not match.
+# Such an end makes a regular expression backtrack over the repeated pieces.
 TEXTS = tuple(Filled(piece, after=end) for piece in PIECES for end in ("", "!"))
 ADDRESSES = tuple(
     Filled(piece, before, "!") for piece in PIECES for before in ("https://", "https://a.example/")

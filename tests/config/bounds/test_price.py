@@ -167,7 +167,7 @@ class TestAddresses:
 
     @pytest.mark.long
     def test_cost_little_more_than_a_plain_refusal(self, open_ones: dict[str, str]) -> None:
-        """One path under each prefix that needs a login is included. Its body is read before the refusal."""
+        """One path under each prefix that needs a login is included, because the service reads the bodies there too."""
         first = [next(path for path in closed().values() if path.startswith(begun)) for begun in NEED_A_LOGIN]
         stranger, dear = Stranger(), {}
         for path in (*open_ones.values(), *first, *ELSEWHERE):

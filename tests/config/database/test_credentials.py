@@ -58,7 +58,7 @@ CREDENTIALS = {
     "usersessions.UserSession.session_key": KEYED,
     "webhooks.SigningSecret.secret": ENCRYPTED,
 }
-# Columns whose names sound like a credential, but which give no access.
+# Columns whose names sound like a credential, but whose values give no access.
 _COUNTED = "what limits count by"
 _OTHER_GRANT = "of a grant that the token endpoint refuses: its table stays empty"
 NAMED_ALIKE = {

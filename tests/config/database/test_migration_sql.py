@@ -1,4 +1,4 @@
-"""Later migrations than the first two of an app do not block or break running processes."""
+"""All migrations after the first two of an app neither block nor break running processes."""
 
 import re
 from collections.abc import Iterator
@@ -106,7 +106,7 @@ def test_a_safe_statement_is_accepted(statement: str) -> None:
 
 
 def test_an_unfinished_index_is_dropped_before_it_is_created_again() -> None:
-    """An unfinished index is dropped first, because PostgreSQL keeps it and refuses a new index with its name."""
+    """An unfinished index is dropped first, because PostgreSQL keeps it and refuses a second index of that name."""
     drop = 'DROP INDEX CONCURRENTLY IF EXISTS "a"'
     make = 'CREATE UNIQUE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")'
     assert list(offences([drop, make])) == []

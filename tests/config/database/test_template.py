@@ -27,9 +27,9 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Replace template databases by small stubs in a folder of this test; return a list of their folders.
+    """Make small stubs in a folder of this test instead of template databases. Return a list.
 
-    Making a stub takes 0.3 s, and adds its folder to the list.
+    It takes 0.3 s to make a stub. The list contains the folder of each stub that has been made.
     """
     made_templates: list[Path] = []
 

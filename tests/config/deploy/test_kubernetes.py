@@ -74,7 +74,7 @@ class TestManifests:
         assert KUSTOMIZATION["configMapGenerator"] == [{"name": "checkout", "envs": ["checkout.env"]}]
 
     def test_leave_the_registry_and_the_version_to_the_operator(self) -> None:
-        """docs/kubernetes.md sets both in a folder that belongs to the operator."""
+        """docs/kubernetes.md sets the registry and the version in a folder that belongs to the operator."""
         assert "images" not in KUSTOMIZATION
         assert {each["image"] for _, each in containers()} == {"merchant-checkout-service"}
 
@@ -82,13 +82,13 @@ class TestManifests:
 class TestCommands:
     @pytest.mark.parametrize("part", WORKLOADS)
     def test_are_those_of_compose(self, part: str) -> None:
-        """Web runs the command of the image."""
+        """The manifest for web has no command, because web runs the command of the image."""
         expected = None if part == "web" else SERVICES[part]["command"]
         assert container(part).get("command") == expected
 
     @pytest.mark.parametrize("part", package.PARTS)
     def test_wait_for_the_migrations(self, part: str) -> None:
-        """test_installation.py runs `migrate --check` with the service's role."""
+        """This test checks only the manifests. test_installation.py runs `migrate --check` with the service's role."""
         (first,) = pod(part)["initContainers"]
         assert "until python manage.py migrate --check;" in first["command"][-1]
         assert first["envFrom"] == container(part)["envFrom"]

@@ -38,9 +38,9 @@ class TestImage:
 @pytest.mark.long
 class TestListOfContents:
     def test_lists_the_installed_names_versions_and_hashes(self, tmp_path: Path) -> None:
-        """`make sbom` lists what requirements.lock pins.
+        """`make sbom` lists the packages that requirements.lock pins.
 
-        These are the installed packages, because pip accepts no others.
+        Because pip accepts no other packages, these are the installed ones.
         """
         written = tmp_path / "sbom.json"
         command = ["make", "--old-file=.venv/.installed", "sbom", f"SBOM={written}"]
@@ -83,11 +83,11 @@ class TestUnit:
         done = subprocess.run(
             ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=True
         )
-        # systemd before version 254 does not know these two, and ignores them.
+        # systemd before version 254 does not know these two settings. It warns about them, and ignores them.
         known = re.sub(
             r".*Unknown key( name)? '(RestartSteps|RestartMaxDelaySec)'.*\n", "", done.stdout + done.stderr
         )
-        assert len(units) == len(package.PARTS) + 2 and known == ""  # as does the back-up, which has a timer
+        assert len(units) == len(package.PARTS) + 2 and known == ""  # the back-up has a service and a timer
 
 
 class TestNewInstallation:

@@ -1,4 +1,4 @@
-"""A queue of due rows: the order in which processes take the rows, and the locks that they hold while they do."""
+"""A queue of due rows: the order in which processes take rows, and the lock on a row while a process takes it."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

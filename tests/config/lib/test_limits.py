@@ -51,8 +51,8 @@ class TestBuckets:
     def test_are_counted_by_one_thread_of_a_process_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Only one thread of a process counts at a time.
 
-        The library starts its timer thread when it counts for the first time, and two callers at once would start it
-        twice.
+        The library starts a timer thread at the first count. Two threads that count for the first time together would
+        start two timer threads.
         """
         counting = threading.Semaphore()
 

@@ -1,4 +1,4 @@
-"""Metric series for `promtool test rules`. Each alert must fire with one series, and not with the other.
+"""Metric series for `promtool test rules`. Each alert must fire with its bad series, but not with its good one.
 
 A series is written in promtool's notation, with one value per 15 s. For example, `0+5x40` starts at 0 and rises by 5
 forty times.
@@ -10,7 +10,7 @@ from tests.config.monitoring import rules
 
 
 class Series(NamedTuple):
-    """Values with which an alert must fire within the given seconds (`bad`), or must not fire (`good`)."""
+    """With the `bad` values, an alert must fire `within` so many seconds. With the `good` values, it must not fire."""
 
     bad: dict[str, str]
     good: dict[str, str]

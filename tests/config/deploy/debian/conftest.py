@@ -1,4 +1,4 @@
-"""The packages and the code that docs/install.md installs, installed once for all tests with a machine."""
+"""Installs the packages and the code of docs/install.md once, for all tests that use a Debian machine."""
 
 import re
 from collections.abc import Iterator

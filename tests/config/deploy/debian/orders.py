@@ -1,4 +1,4 @@
-"""A merchant's orders on machines with Debian."""
+"""Helpers that place a merchant's orders on machines with Debian."""
 
 import contextlib
 import json
@@ -18,9 +18,9 @@ def api_client(made: Machine, name: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def buying(made: Machine, client: dict[str, str], *options: str) -> Iterator[dict[str, Any]]:
-    """Let buyers order on this machine until the block ends. The dictionary then has their outcome.
+    """Let buyers order on this machine until the block ends. Yield a dictionary that then contains the outcome.
 
-    With the option `--repeat`, they repeat calls that fail.
+    With the option `--repeat`, the buyers repeat calls that fail.
     """
     outcome: dict[str, Any] = {}
     buyers = subprocess.Popen(

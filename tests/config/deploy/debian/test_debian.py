@@ -59,7 +59,7 @@ def install_database_and_proxy(made: Machine) -> None:
 
 
 def start(made: Machine) -> None:
-    """Start the processes as on the page. `doctor` reports only the missing mail server and authority."""
+    """Start the processes as on the page. `doctor` reports only the mail server and the certificate as problems."""
     commands = install("systemctl enable").partition("checkout-manage doctor")[0]
     made.type(f"cd /srv/checkout\n{commands}")
     doctor = made.type("checkout-manage doctor || true")
@@ -68,7 +68,7 @@ def start(made: Machine) -> None:
 
 
 def test_an_order_is_paid_captured_and_refunded(debian: Machine) -> None:
-    """Run the commands of the page in one shell. The sandbox's `pay` call replaces the customer at the page."""
+    """Run the commands of the page in one shell. The sandbox's `pay` call acts for the customer."""
     client = api_client(debian, "Acme")
     create = install("oauth/token").replace("client_id=…", f"client_id={client['client_id']}")
     create = create.replace("client_secret=…", f"client_secret={client['client_secret']}")

@@ -1,4 +1,4 @@
-"""A streaming replica of the tests' PostgreSQL. The same Python package provides its pg_basebackup."""
+"""Runs a streaming replica of the tests' PostgreSQL. One Python package provides PostgreSQL and pg_basebackup."""
 
 import inspect
 import os
@@ -96,7 +96,7 @@ class Standby:
         self.ask("SELECT pg_wal_replay_resume()")
 
     def catch_up(self) -> None:
-        """Wait until the replica has all commits, and until this process has noticed it."""
+        """Wait until the replica has all commits, and until this process has noticed this."""
         with connection.cursor() as cursor:
             # The position of this message in the write-ahead log is after all earlier writes.
             cursor.execute("SELECT pg_logical_emit_message(true, 'tests', '')")
