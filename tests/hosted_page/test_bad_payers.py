@@ -82,7 +82,7 @@ class TestOrder:
             assert (page.status_code, forms) == (200, ["/pay/language"])
             for step in ("/phone", "/resend", "/code", "/split"):
                 answer = payer.post(step, phone=PHONE, code="123456", split="all")
-                # After a payment, its payer can sign in again, but no code was sent to this number.
+                # A payer can sign in to a paid order. No code was sent to this number, so these two forms are refused.
                 if answer.status_code == 422:
                     assert status in PAID and step in ("/resend", "/code")
                     continue

@@ -32,7 +32,7 @@ YOUNG = (
     "toSorted",
 )
 TOO_NEW = re.compile(rf"\b(?:{'|'.join(YOUNG)})\(|event\.submitter\b")
-# Two prices. With a discount, a part of it would become a whole number if JavaScript calculated it as a Number.
+# With prices this high, a script that calculates with Number would round a unit's part of the discount wrongly.
 BIG_FIRST, BIG_SECOND = 75_103_510_351_081, 14_896_489_648_974
 PAGES = [page for page in sorted(Path("templates").rglob("*.html")) if LOADED.search(page.read_text())]
 

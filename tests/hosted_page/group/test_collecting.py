@@ -91,7 +91,7 @@ class TestTheLead:
         assert "1 of 2 mates is in" in part and 'hx-swap-oob="true"' in part and "<main" not in part
 
     def test_is_asked_before_a_change_even_if_no_mate_was_in_at_first(self, lead: Payer) -> None:
-        page = words(lead.get())  # while this page is open, mates pledge, but this part of it does not change
+        page = words(lead.get())  # updates do not change this part, so it must allow for later pledges
         assert "No one else is in yet" in page
         assert "the holds on their cards are released" in page and "Yes, change it" in page
 

@@ -1,4 +1,4 @@
-"""The pages of a split order after a lost dispute. The bank of a payer has then finally returned a payment."""
+"""The pages of a split order after the merchant has lost a dispute, so that a payer gets a payment back for good."""
 
 from datetime import timedelta
 

@@ -22,8 +22,8 @@ NO_MORE, NEWER, NOTHING = (
 SPLIT, PAYING = "Who’s in on this?", "Paying your share"
 REFUNDED = "This order was refunded"
 BACK, SHARE_BACK = "£90.00 goes back to your card", "£20.00 goes back to your card"
-# The heading of the next page if a form is sent after a change. There is one table per kind of link: ORDER,
-# SHARE and AT_GROUP_LINK. Each maps a change, and then the step whose form is sent, to the heading.
+# The heading of the next page if a form is sent after a change. Each kind of link has its own table: ORDER, SHARE
+# and AT_GROUP_LINK. The outer key is the change. The inner key is the step whose form is sent.
 ORDER = {
     "cancelled": {"phone": CANCELLED, "code": CANCELLED, "split": CANCELLED, "card": CANCELLED},
     "expired": {"phone": EXPIRED, "code": EXPIRED, "split": EXPIRED, "card": EXPIRED, "question": HELD},

@@ -1,6 +1,7 @@
 """A sign-in ends while a page is open.
 
-After the next form, the page says so, no card is charged, and the person can continue.
+When the next form is sent, the page says that the sign-in has ended. No card is charged. The person can then
+sign in again and continue.
 """
 
 import time
@@ -102,7 +103,7 @@ def test_the_person_signs_in_again_and_goes_on(
 
 
 def test_a_number_that_a_share_was_not_sent_to_can_be_replaced(unpaid: Checkout) -> None:
-    """If a share was sent to another number, its page asks for that number, and then for the code."""
+    """The page says that the share was sent to another number. The mate then signs in with that number."""
     page = bring("group", "phone", unpaid)
     PaymentRequest.objects.filter(checkout=unpaid, position=2).update(
         phone="+447700900456", claim_digest="", claimed_until=None

@@ -102,7 +102,7 @@ def answer_question(page: Visit) -> Any:
 
 
 def capture(page: Visit) -> None:
-    """Let the shop capture the order. If the page is of a share, reimburse this share to the lead."""
+    """Let the shop capture the order. On the page of a share, reimburse this share to the lead instead."""
     if page.query:
         captures.capture(page.checkout.merchant, page.checkout.pk, cause=CAUSE)
     else:

@@ -60,10 +60,7 @@ def claiming(wide: int, high: int) -> bytes:
 
 
 def with_text(unpacked: int, pieces: int = 1) -> bytes:
-    """Return a logo that also contains `pieces` compressed texts of `unpacked` bytes each.
-
-    The size is before compression.
-    """
+    """Return a logo that also contains `pieces` compressed texts. Each has `unpacked` bytes before compression."""
     words = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"a" * unpacked))
     whole = logo()
     at = whole.index(b"IDAT") - 4

@@ -1,6 +1,6 @@
 """The SMS budgets of a merchant, of all merchants and of a number range, and the limit per IP address.
 
-When its order or share is paid, a text no longer counts.
+After an order or a share is paid, its texts no longer count.
 """
 
 import threading

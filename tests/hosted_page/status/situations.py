@@ -1,4 +1,4 @@
-"""A builder for each situation in the table of pages. It moves money at the sandbox bank. Rule page.viewer."""
+"""A builder for each situation in the table of pages. Builders move money at the sandbox bank. Rule page.viewer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A refund, as each payer sees it whose card is a part of the order."""
+"""The refund of an order, as its lead and its mates see it on their pages."""
 
 import re
 from datetime import timedelta

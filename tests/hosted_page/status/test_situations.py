@@ -33,7 +33,7 @@ FIELDS = {V.LEAD: "number", V.ORDER_LINK: "phone", V.HOLDER: "phone", V.GROUP_LI
 PAYERS = {V.LEAD, V.PAID}
 # The situations in which the lead of a split order does not see the bill.
 ENDED = (S.REFUNDING, S.REFUNDED, S.REFUND_RETURNED)
-# The headline of these pages states the amount that is returned to the card.
+# For each situation, the viewers whose headline states the amount that is returned to the card.
 GOES_BACK = {S.REFUNDING: (V.LEAD, V.PAID), S.REFUNDED: (V.LEAD, V.PAID)}
 
 
@@ -90,7 +90,7 @@ def bears(view: View, page: str) -> int:
 def amount_said(cell: Cell, page: str) -> int:
     """Return the amount in the page's headline, in pence.
 
-    If it has no amount, take it from the other texts of the cell. Fail if these texts have different amounts.
+    If the headline has no amount, use the amount in the other texts of the cell. Fail if these amounts differ.
     """
     if "£" in headline(page):
         return pence(headline(page))

@@ -232,7 +232,7 @@ def test_tries_of_accepted_cards_stop_counting(acme: Merchant) -> None:
             decline_reason=reason,
         )
         declines.check_limits(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
-        # Another person uses a card from the same address. This updates which earlier cards count.
+        # When another person uses a card from the same address, the service updates which earlier tries count.
         admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()
         tried.refresh_from_db()
         assert tried.is_counted == is_counted, (status, reason)
