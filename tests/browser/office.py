@@ -32,7 +32,7 @@ rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(hours=20))  # the page has the oldest ones
 """
-# These print whether the lead was reimbursed for the mate's share, and whether the refund's failure is reported.
+# The first script prints whether the mate's share is reimbursed, the second whether the failed refund is reported.
 REIMBURSED = """
 from payments.models import Operation
 about = Operation.objects.filter(payment__checkout_uuid="{failed}", purpose="reimbursement", state="succeeded")

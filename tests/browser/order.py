@@ -1,4 +1,4 @@
-"""An order that is paid in a browser. It reads the order's state in the service and in the bank's books."""
+"""Reads the state of an order that is paid in a browser, in the service and in the bank's books."""
 
 import json
 from dataclasses import dataclass

@@ -176,7 +176,7 @@ class TestAnotherWay:
         go_to_the_challenge(page, order)
         tab = another_tab(page)
         tab.goto(order.url)
-        # The tap takes so long that the page updates itself before it ends.
+        # The tap lasts so long that the page updates itself during the tap.
         tab.click("#another-card", delay=1_500)
         pay(tab, GOOD)
         heading(tab, "Held, not taken yet")

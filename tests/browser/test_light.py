@@ -104,7 +104,7 @@ def test_each_step_is_small_to_download_and_shifts_no_layout(
 def is_light(page: Page, address: str) -> int:
     """Load a page with an empty cache. Fail if its bytes, blocking files or layout shifts exceed the limits.
 
-    Return how many bytes this server sends for it, without compression.
+    Return how many bytes this server sends for the page, without compression.
     """
     wire = Wire(page)
     page.goto(address)

@@ -52,7 +52,7 @@ def test_nothing_moves_when_the_payer_chooses_to_stay(stage: Stage) -> None:
     page.fill("#email", "lea@mail.example")
     page.click(".offers button")
     expect(page.locator(".offers [role=status]")).to_be_visible()
-    # If the button appeared, it would do so within a second, and disappear after five seconds.
+    # A new button would appear within a second and disappear after five seconds, so look in between.
     page.wait_for_timeout(1500)
     assert not page.is_visible("#stay")
 

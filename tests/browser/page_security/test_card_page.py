@@ -1,4 +1,4 @@
-"""The scripts that browsers run on the payment pages, the scripts that they block, and their reports."""
+"""Scripts on the payment pages: browsers run those of the inventory, refuse changed ones, and report blocked ones."""
 
 import re
 from collections.abc import Callable

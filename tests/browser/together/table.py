@@ -1,6 +1,6 @@
 """A captured order of £95.50 that several people share, and the actions of its payers.
 
-By default, six people share it.
+By default, six people share the order.
 """
 
 from dataclasses import dataclass
