@@ -22,7 +22,7 @@ from tests.journeys import polling, service
 from tests.journeys.service import ROOT, Service
 
 PARTS = ("web", "worker", "beat")
-# How many seconds a silent Redis does not answer. No test takes as long, and a restart of Redis ends the silence.
+# How many seconds a silent Redis does not answer: longer than any test. A restart of Redis ends the silence early.
 SILENT_SECONDS = 600
 
 

@@ -79,7 +79,7 @@ def clerk(
 ) -> Iterator["subprocess.Popen[str]"]:
     """Run a process for manage.py commands, called the clerk, for the duration of the block.
 
-    It gets these variables.
+    The process gets these environment variables.
     """
     command = children.tie_to_parent([sys.executable, "-m", module], by=signal.SIGTERM)
     with subprocess.Popen(

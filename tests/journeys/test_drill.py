@@ -1,8 +1,8 @@
 """The machine of the database is lost under load, and the database is restored to an earlier time.
 
-The bank keeps its data. The last minute before the loss is not restored, or the last five minutes in `make
-drill`. No matter what happened in this time, no card is charged or refunded twice, and no captured order is
-reported as voided.
+The bank keeps its data. The restored database lacks the last minute before the loss, or the last five minutes
+in `make drill`. No matter what happened in this time, no card is charged or refunded twice, and no captured
+order is reported as voided.
 """
 
 import contextlib
@@ -195,7 +195,7 @@ def repeat_all(shop: Shop) -> None:
 
 
 def compare(whole: Drill, before: dict[str, Charge]) -> None:
-    """Fail unless the bank's charges are the same as `before`. Only holds may have been released."""
+    """Fail unless the bank's charges are the same as `before`. A hold may have been released since then."""
     after = whole.charges()
     assert set(after) == set(before)
     for payment, charge in after.items():

@@ -13,11 +13,11 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
-# How many seconds an event can be late at most, even if a process or Redis does not work.
+# The longest allowed delay of an event in seconds, even if a process or Redis does not work.
 PROMPT = 3.0
 # How many seconds the sandbox bank takes to settle a refund.
 REFUND_SECONDS = 2.0
-# The longest time in seconds for the response to a call.
+# The longest allowed time in seconds until a call is answered.
 ANSWER = 3.0
 LEASES_OVER = """
 UPDATE webhooks_delivery SET lease_until = clock_timestamp() WHERE lease_token IS NOT NULL RETURNING id

@@ -1,4 +1,4 @@
-"""A model tests an integration through the official client, with mcp.py from a real service."""
+"""Tests an integration as a model does: the protocol's official client calls mcp.py from a real service."""
 
 import asyncio
 import sys
