@@ -81,7 +81,7 @@ def hold(unpaid: Checkout, card: str = "4242424242424242") -> Checkout:
 def deliver(
     merchant: Merchant, http_status: int | None, error: str | None = None, excerpt: str = ""
 ) -> Delivery:
-    """Record this response to the merchant's next due delivery."""
+    """Record this response as the result of the merchant's next due delivery."""
     (claimed,) = delivery.claim(slots=1, general_slots=1)
     result = delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, 340, excerpt)
     delivery.record_results([result])

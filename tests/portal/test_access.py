@@ -111,7 +111,7 @@ def test_every_address_has_a_row() -> None:
 def undone() -> Iterator[None]:
     """Roll back all changes that are made in the block, even in durable transactions."""
     block = transaction.atomic()
-    block._from_testcase = True  # type: ignore[attr-defined]  # as TestCase marks its own
+    block._from_testcase = True  # type: ignore[attr-defined]  # as TestCase marks its own blocks
     with block:
         yield
         transaction.set_rollback(True)

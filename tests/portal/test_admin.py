@@ -200,7 +200,8 @@ class TestGuessing:
 def guesses(model: type[Model]) -> list[str]:
     """Return a prefix lookup for each field of the model.
 
-    For a reference to a user or a customer, the lookup uses the prefix of the password or the phone number.
+    For a reference to a user, the lookup uses the prefix of the password. For a reference to a customer, it uses the
+    prefix of the phone number.
     """
     found = []
     for field in model._meta.get_fields():

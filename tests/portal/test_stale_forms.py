@@ -69,7 +69,7 @@ class TestForm:
         self, client: Client, owner: Membership, rival: Merchant
     ) -> None:
         opened = fields(client.get("/portal/webhooks").content.decode())
-        owner.delete()  # because only the other merchant is left
+        owner.delete()  # now the person belongs only to the other merchant
         assert endpoint(client, opened).status_code == 403 and not Subscription.objects.exists()
 
     def test_names_its_merchant_if_it_has_one(self) -> None:

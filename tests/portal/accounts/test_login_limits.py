@@ -175,7 +175,7 @@ class TestOthers:
         LoginAttempt.objects.filter(
             address_digest=LoginAttempt.objects.latest("created_at").address_digest
         ).delete()
-        # Forget that HOME is a known address, as if the login from it were long ago.
+        # Make HOME an unknown address, as if the last login from this address were long ago.
         monkeypatch.setattr(login_limits, "KNOWN_ADDRESS_PERIOD", timedelta(0))
         assert Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 200
 

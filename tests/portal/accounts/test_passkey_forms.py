@@ -1,4 +1,4 @@
-"""The size of the credentials that browsers send is limited, and every fault gets the same refusal."""
+"""The service limits the size of a passkey credential, and refuses all invalid credentials in the same way."""
 
 import json
 from typing import Any

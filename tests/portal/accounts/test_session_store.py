@@ -39,7 +39,7 @@ class TestARowOfTheDatabase:
         assert people.is_in(with_cookie(secret))
 
     def test_is_useless_without_the_key(self, client: Client, lea: User, settings: Any) -> None:
-        """A forged row in the database does not log anyone in, because its digest would need the server's key."""
+        """A forged row logs no one in, because a forger without the server's key cannot compute the row's digest."""
         secret = log_in_by_password(client)
         settings.LOOKUP_KEY = "another key"
         assert not people.is_in(with_cookie(secret))

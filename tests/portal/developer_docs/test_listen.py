@@ -36,7 +36,7 @@ def event(event_type: str = "checkout.voided", ago: float = 0) -> dict[str, Any]
 
 
 def only_imports_old_standard_modules(source: str) -> None:
-    """Fail unless Python 3.9 can parse the script, and each module that it imports exists in all later versions."""
+    """Fail unless Python 3.9 can parse the script, and all later versions have each imported module."""
     tree = ast.parse(source, feature_version=(3, 9))
     imports = [node for node in tree.body if isinstance(node, ast.Import)]
     names = {alias.name for node in imports for alias in node.names}
@@ -171,7 +171,7 @@ class TestWhere:
 
 class TestPolicy:
     def starts(self, envelope: dict[str, Any], status: int | None) -> list[float]:
-        """Return the start of each attempt, in seconds after the first, if every attempt fails immediately."""
+        """Return when each attempt starts, in seconds after the first one, if every attempt fails immediately."""
         delivery: listen.Delivery | None = listen.new_delivery(envelope, time.time())
         assert delivery is not None
         first, found = delivery.due_at, list[float]()

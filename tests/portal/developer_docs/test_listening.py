@@ -99,7 +99,7 @@ class Running:
             self._lines.put(line)
 
     def until(self, words: str) -> str:
-        """Read lines until one contains these words, and return it. Each line must come within ten seconds."""
+        """Wait for a line that contains these words, and return the line. Each line must come within ten seconds."""
         while True:
             line = self._lines.get(timeout=10)
             self.said.append(line)
@@ -116,7 +116,7 @@ def listening(url: str, forward: str, *, secret: str = "sk_1") -> Iterator[Runni
             "CHECKOUT_BASE_URL": url,
             "CHECKOUT_CLIENT_ID": "client",
             "CHECKOUT_CLIENT_SECRET": secret,
-            # listen.py must not use this proxy, because it calls only addresses on this machine.
+            # listen.py must not use this proxy, because both addresses are on this machine.
             "HTTP_PROXY": "http://127.0.0.1:9",
         },
         stdout=subprocess.PIPE,

@@ -154,7 +154,7 @@ class TestTokenEndpoint:
         assert answer["Retry-After"] == "60" and "wait a minute" in answer.json()["error_description"]
 
     def test_says_if_a_form_holds_json(self, caller: TokenCaller) -> None:
-        """`curl --data '{…}'` and Ruby's `Net::HTTP.post` send a JSON body with the content type of a form."""
+        """By default, `curl --data '{…}'` and Ruby's `Net::HTTP.post` send JSON with the content type of a form."""
         answer = caller.send(b'{"grant_type": "client_credentials"}', FORM)
         refused_token(answer, 400, "invalid_request")
         words = "The body looks like JSON. Send it with Content-Type: application/json."

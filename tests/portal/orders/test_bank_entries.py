@@ -28,7 +28,7 @@ def entries_of(checkout: Checkout) -> list[Entry]:
 
 
 def end(checkout: Checkout, reference: str, fails_with: str = "") -> None:
-    """Let the bank complete a pending refund from its dashboard, or return a settled refund, and notify us."""
+    """Complete a pending refund, or return a settled one, in the bank's dashboard. The bank notifies the service."""
     bank_client.call_bank(
         "end_refund", payment=checkout.payment_id, reference=reference, fails_with=fails_with
     )
