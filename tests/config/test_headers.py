@@ -1,4 +1,4 @@
-"""Response headers forbid caching, access to devices, and a secret address as the referrer.
+"""Response headers forbid caching and access to devices, and keep secret addresses out of the referrer.
 
 Forms on pages that send no referrer still work.
 """

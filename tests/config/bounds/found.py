@@ -33,7 +33,7 @@ OURS = (
     *("/management/", "/migrations/", "/webhooks/receivers/"),
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
-# Forms in these modules look up a user or edit a row, so the tests check only their fields, not the whole form.
+# Forms in these modules look up a user or edit a row, so the tests check only the fields, not the whole forms.
 WITH_A_ROW = (login_forms.__name__, passkey_forms.__name__, merchants_admin.__name__)
 
 PARSES = re.compile(

@@ -271,7 +271,7 @@ READERS = {
     "a check's address": Reader(_suppress(Http404, check_page._step_of_address), LINE),
     "a line of the log": Reader(redaction.blank_secrets),
 }
-# The name of the reader that tests each module that parses untrusted input.
+# Each module that parses untrusted input, and the name of the reader that tests the module.
 PARSED = {
     "config/lib/web/address.py": "X-Forwarded-For",
     "config/lib/cursor.py": "a cursor",

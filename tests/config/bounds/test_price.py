@@ -41,8 +41,8 @@ NEED_A_LOGIN = (
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open routes that return 404 in this test: the returns from a card page and the daily check's page need a signature,
-# the mail was not sent, and the other routes answer unknown API addresses.
+# Open routes that return 404 in this test. The returns from a card page and the page of the daily check need a
+# signature. No mail was sent. The other routes are for API addresses that do not exist.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "pay/check"),
     *(*MEANT_FOR_API, f"(?:{'|'.join(MEANT_FOR_API)})/"),

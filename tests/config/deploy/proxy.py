@@ -23,7 +23,7 @@ KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[str]:
-    """Return the command that starts nginx, which writes its logs to `kept`.
+    """Return the command that starts nginx. Its logs are in the folder `kept`.
 
     `web` is the port of the web processes, or `unix:` followed by the path of their socket. `http` and `https` are the
     ports of the proxy.

@@ -99,7 +99,7 @@ class TestHardening:
         assert service["security_opt"] == ["no-new-privileges:true"]
 
     def test_only_the_proxy_runs_as_root(self) -> None:
-        images_user = package.arguments_of("USER")  # of our containers
+        images_user = package.arguments_of("USER")  # the user in our image
         by_compose = {name for name, service in SERVICES.items() if service.get("user", "root") != "root"}
         assert images_user and by_compose | set(package.our_services()) | {"proxy"} == set(SERVICES)
         with_capabilities = {name for name, service in SERVICES.items() if "cap_add" in service}
@@ -183,7 +183,7 @@ class TestCertificate:
 
 class TestValkey:
     def test_needs_the_password_that_the_service_sends(self, tmp_path: Path) -> None:
-        """The container's command runs here, and Celery and the limits connect with REDIS_URL."""
+        """The test runs the container's command, and connects with REDIS_URL as Celery and the limits do."""
         password, path = "a_b-c", tmp_path / "valkey.sock"
         words = [
             word.replace("$$", "$").replace("/run/sockets", str(tmp_path))

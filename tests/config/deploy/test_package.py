@@ -75,9 +75,9 @@ class TestUnit:
 
     @pytest.mark.long
     def test_is_valid_for_systemd(self) -> None:
-        """systemd-analyze has no output for a correct unit.
+        """systemd-analyze prints no text for a correct unit.
 
-        For a setting that it does not know, it only prints a warning.
+        It does not fail if it does not know a setting. It only prints a warning.
         """
         units = sorted((package.ROOT / "config" / "deploy").glob("checkout-*.[st][ei][rm]*"))
         done = subprocess.run(

@@ -8,7 +8,7 @@ from config.lib import quota
 
 @pytest.mark.django_db
 def test_an_empty_digest_locks_no_rows() -> None:
-    """All callers with an IPv4 address have an empty site digest, so a lock on it would make them all wait."""
+    """All callers with an IPv4 address share the empty site digest, so a lock for it would make them wait."""
     with transaction.atomic():
         quota.lock_digests("card", "a", "", "b", "")
         with connection.cursor() as cursor:

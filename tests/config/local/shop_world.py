@@ -30,7 +30,7 @@ class Service:
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[tuple[str, Any, str | None]] = []
-        # The errors for paths that end with the key: a status and an error code for each call.
+        # The key is the end of a path. The value has the status and the error code of each call that must fail.
         self.refusals: dict[str, list[tuple[int, str]]] = {}
         self.secret, self.is_subscribed, self.status = signing.new_secret(), False, "created"
 

@@ -39,7 +39,7 @@ class TestOfRun:
 class TestAdopt:
     @pytest.fixture
     def shared(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-        """Write the variables as a running `make run` does, unset them in this process, and return them."""
+        """Unset the variables in this process, write them as a running `make run` does, and return them."""
         for name in environment.NAMES:
             monkeypatch.setenv(name, "restored after the test")
             monkeypatch.delenv(name)

@@ -241,7 +241,7 @@ class TestTheSteps:
         assert Customer.objects.count() == 3
 
     def test_report_two_rows_with_the_same_number(self, keys: Keys, world: World) -> None:
-        """A number gets two rows if one process uses the new key, and a different process does not have this key."""
+        """A number gets a second row if a process does not have the key with which the first row was written."""
         keys.are(NEW)
         other = codes.person_of(LEA)
         keys.are(NEW, OLD)

@@ -1,4 +1,4 @@
-"""The content of /metrics, the callers that may read it, and how often it queries the database."""
+"""The content of /metrics, the callers that may read the page, and how often the page queries the database."""
 
 import re
 from datetime import UTC, datetime, timedelta

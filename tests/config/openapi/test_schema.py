@@ -235,7 +235,7 @@ class TestAnswers:
         return answer
 
     def _read(self, document: dict[str, Any], api: Api, checkout: Checkout) -> str:
-        """Read the checkout, check that its fields are those of its status, and return the status."""
+        """Read the checkout, check that its fields fit its status, and return the status."""
         answer = api.get(f"checkouts/{checkout.pk}")
         found = self.fits(document, answer, "read_checkout")["data"]
         status = Status(found["status"])

@@ -108,8 +108,8 @@ class Standby:
     def _is_read(self) -> bool:
         """Return whether the replica has reached the position that a read requires.
 
-        The required position can be later than all writes of the test, because the primary also writes for other
-        reasons, for example in a vacuum.
+        The primary also writes for other reasons, for example in a vacuum. The required position can therefore be later
+        than all writes of the test.
         """
         lag.measure_lag()
         wanted = lag.required_position()

@@ -1,4 +1,4 @@
-"""The lag of a real replica, as this process measures it, and the pages that show it."""
+"""How this process measures the lag of a real replica, and the pages that show the lag."""
 
 import time
 from typing import Any

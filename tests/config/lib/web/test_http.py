@@ -33,7 +33,7 @@ Peer = Callable[[socket.socket], object]
 def peer(act: Peer) -> Iterator[tuple[str, list[bytes]]]:
     """Run a server on this machine that accepts one connection, reads the request and then calls `act`.
 
-    Yield its URL, and a list with the bytes that it has read.
+    Yield the server's URL, and a list of the bytes that the server has read.
     """
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -123,8 +123,8 @@ class TestPost:
     ) -> None:
         """If two threads send their first request at the same time, both get an answer.
 
-        At its first use, aiohttp creates state that all its event loops share. In this test, that takes half a second,
-        as on a busy machine.
+        When aiohttp is used for the first time, it creates state that all event loops share. In this test, the creation
+        takes half a second, as on a busy machine.
         """
         shared = aiohttp.resolver._DNSResolverManager
         make = shared._init

@@ -52,7 +52,7 @@ def gathered(settings: Settings, tmp_path: Path) -> Path:
 
 
 def loaded(page: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each static file that a page loads, and the integrity attribute that the page states for it."""
+    """Yield the name and the integrity attribute of each static file that a page loads."""
     for element in ELEMENT.findall(page):
         if address := ADDRESS.search(element):
             integrity = INTEGRITY.search(element)
