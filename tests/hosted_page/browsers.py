@@ -1,4 +1,4 @@
-"""Browsers of payers for tests: a lead's, a mate's, and one of a lead whose bank has asked for a confirmation."""
+"""Browsers for tests: of a lead, of a mate, and of a lead whose bank has asked for a confirmation."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ class Payer:
         self.post("/code", code=self.code())
 
     def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
-        """Sign in, choose a split or pay the whole order, enter a card on the bank's page, and return to the page."""
+        """Sign in, choose a split or the whole order, enter a card on the bank's page, and return."""
         self.sign_in()
         self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]

@@ -69,9 +69,9 @@ class Reader(Client):
 
 
 def english_of(language: str) -> Iterator[tuple[str, bool, re.Pattern[str]]]:
-    """Yield each translated English message, whether it has several words, and a regular expression for it.
+    """Yield each translated message in English, whether the message has several words, and a regular expression.
 
-    The expression matches the message with any values in its placeholders.
+    The expression matches the message with any values in place of the placeholders.
     """
     for message in messages.read(language):
         ids = [message.id] if isinstance(message.id, str) else list(message.id)

@@ -59,7 +59,7 @@ def test_a_browser_id_that_we_did_not_issue_is_replaced(unpaid: Checkout, name: 
     sent = f"payer_browser={name}".encode().decode("latin-1")
     answer = Client().post(f"/pay/phone?id={unpaid.pk}", {"phone": PHONE}, headers={"cookie": sent})
     assert answer.status_code == 303
-    # This fails if a server could not write the header.
+    # This raises an error if the header contains characters that a server cannot write.
     answer.cookies.output().encode("latin-1")
     assert re.fullmatch(r"[A-Za-z0-9_-]{22}", answer.cookies["payer_browser"].value)
 

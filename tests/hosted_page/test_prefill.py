@@ -167,7 +167,7 @@ class TestTheCode:
     def test_is_sent_only_for_an_order_with_a_number(
         self, acme: Merchant, lea: Payer, unpaid: Checkout
     ) -> None:
-        """If the merchant sent no number with an order, no text is sent for it, even if another order has a number."""
+        """The service sends no text for an order without a number, even if another order has a number."""
         assert Payer(unpaid).post("/prefilled")["Location"] == f"/pay?id={unpaid.pk}"
         assert not SmsMessage.objects.exists()
 

@@ -31,7 +31,7 @@ def too_busy(*_args: str, **_more: str) -> None:
 
 
 def row(page: str, share: PaymentRequest) -> tuple[str, str]:
-    """Return the `data-seen` value of a share's row, which identifies the state of the row, and the row's text."""
+    """Return the `data-seen` value and the text of a share's row. The value identifies the state of the row."""
     found = re.search(
         rf'<li[^>]* id="share-{share.pk}" data-part data-seen="([^"]*)"(.*?)</li>', page, re.DOTALL
     )

@@ -20,7 +20,7 @@ FINNS, AMYS = "+447700900456", "+447700900457"
 
 @pytest.fixture
 def order_with_texts(lead: Payer, order: Checkout, network: Network) -> Checkout:
-    """Return an order of which Finn and Amy got their pay links by text more than a day ago."""
+    """Return an order whose mates, Finn and Amy, got their pay links by text more than a day ago."""
     for position, phone in ((2, FINN), (3, "07700 900457")):
         share = order.payment_requests.get(position=position)
         lead.post("/text-share", share=str(share.pk), phone=phone)

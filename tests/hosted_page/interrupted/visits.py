@@ -51,7 +51,7 @@ class Visit:
 def visit(link: str, checkout: Checkout) -> Visit:
     """Open a link, and return the browser.
 
-    The link is to an order, or to share 2 of an order that Lea has split and paid and that is captured.
+    The link leads to an order, or to share 2 of a captured order that Lea has split and paid.
     """
     if link == "order":
         return Visit(checkout, "/pay", f"?id={checkout.pk}")
@@ -148,7 +148,7 @@ PLACES = [(link, step) for link in LINKS for step in STEPS if link == "order" or
 
 
 def bring(link: str, step: str, checkout: Checkout) -> Visit:
-    """Return a browser that has gone through all steps before this one, and is now at this step."""
+    """Return a browser that has gone through all earlier steps, and is now at this step."""
     page = visit(link, checkout)
     for name, found in STEPS.items():
         if (link, name) in PLACES:

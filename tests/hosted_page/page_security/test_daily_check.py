@@ -26,9 +26,9 @@ HTML, SCRIPT = "text/html", "text/javascript"
 
 
 class Network:
-    """The network between the service and the daily check, which acts like a browser.
+    """The network between the service and the daily check.
 
-    If a content type starts with `kind`, the response is passed to `change`, which can alter it.
+    If the content type of a response starts with `kind`, the function `change` can alter the response.
     """
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ Rendered = dict[str, list[str]]
 
 
 def named_in(environment: Environment, name: str) -> Iterator[str]:
-    """Yield all scripts that can be loaded by a template, by its parents and by the templates that it includes."""
+    """Yield all scripts that a template, its parents and its included templates can load."""
     assert environment.loader
     text = environment.loader.get_source(environment, name)[0]
     tree = environment.parse(text)
@@ -171,7 +171,7 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     known = Payer(factories.checkout(merchant, customer={"phone": "+447700900999"}))
     known.get()
     known.post("/prefilled")
-    # This browser must wait before it can request a code, so the request renders the page that says this.
+    # This browser cannot request a code yet, so the request renders the page that asks the payer to wait.
     Payer(known.checkout).post("/prefilled")
     Client().get(
         f"/pay/{stopped_numbers.stop_link(outbox.number_digest('+447700900456')).partition('/pay/')[2]}"

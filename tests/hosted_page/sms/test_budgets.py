@@ -223,8 +223,7 @@ def test_ten_simultaneous_texts_stay_within_the_limit(
     save, together = SmsMessage.save, threading.Barrier(10)
 
     def lock_slowly(row: SmsMessage, **how: Any) -> None:
-        # Without a lock, the other threads would count the texts during this pause, and their counts would
-        # not include this text.
+        # Without a lock, the other threads would count the texts during this pause, and miss this text.
         time.sleep(0.02)
         save(row, **how)
 

@@ -203,8 +203,7 @@ class TestNothingIsSent:
             return find_words(row, checkout, shares)
 
         def lock_slowly(row: SmsMessage, **how: Any) -> None:
-            # Without a lock, the other worker would count the texts during this pause, and its count would
-            # not include this text.
+            # Without a lock, the other worker would count the texts during this pause, and miss this text.
             time.sleep(0.2)
             save(row, **how)
 
