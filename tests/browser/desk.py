@@ -261,7 +261,7 @@ def _menu_open(desk: Desk, page: Page) -> Page:
     return page
 
 
-# For each page, and for each state of it that looks different, the function that opens it.
+# Each page, and each state in which a page looks different, with the function that opens the page.
 PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "50 home": _path("/portal"),
     "50 home, 24 hours": _path("/portal?range=24h"),

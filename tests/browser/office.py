@@ -246,7 +246,7 @@ def _menu_open(office: Office, page: Page) -> Page:
     return page
 
 
-# For each page, and for each state of it that looks different, the function that opens it.
+# Each page, and each state in which a page looks different, with the function that opens the page.
 PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "70 overview": _overview,
     "71 operations": _operations,

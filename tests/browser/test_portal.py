@@ -150,8 +150,8 @@ class TestDeliveries:
         expect(opened).to_be_hidden()
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
-        # The event of the desk's order might already be delivered, because an earlier test made the endpoint
-        # succeed and the service retries after a minute. This test therefore creates a new order.
+        # This test creates a new order. The event of the desk's order might already be delivered: an earlier test
+        # can have made the endpoint succeed, and the service retries after a minute.
         desk.receiver.answer_with(500)
         desk.lose("sent again")
         page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['sent again']}&event_type=checkout.voided")

@@ -1,4 +1,4 @@
-"""The portal's menu on a phone and as a page. The button that opens it also closes it, and stays in the same place."""
+"""The portal's menu on a phone and as a page. One button opens and closes the menu, and stays in the same place."""
 
 from collections.abc import Callable
 

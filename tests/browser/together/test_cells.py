@@ -36,7 +36,7 @@ MADE = re.compile(r'(?:href|src)="(/(?:brand|pay)/[^"]+\.(?:css|svg)[^"]*)"')
 
 @dataclass(frozen=True)
 class Rendered:
-    """A page as the service sends it, and the files that the service generates for it, with their types."""
+    """A page as the service sends it, and the generated files that the page loads, with their types."""
 
     name: str
     url: str

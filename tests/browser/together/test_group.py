@@ -148,7 +148,7 @@ navigator.share = what => {
 
 @pytest.mark.long
 def test_the_share_sheet_gets_the_visible_text_and_can_be_closed(lea: Page) -> None:
-    """If she closes the share sheet, the page shows no error, and neither does its console (see `open_page`)."""
+    """If Lea closes the share sheet, neither the page nor the console shows an error (see `open_page`)."""
     lea.add_init_script(SHEET)
     lea.reload()
     button = lea.locator(".one-link [data-share]")

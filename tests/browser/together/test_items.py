@@ -1,6 +1,6 @@
 """Four people split an order by item and pledge before the lead pays.
 
-One mate withdraws, and one has used the card with which the lead then pays.
+One mate withdraws the pledge. Another mate's pledge ends, because the lead then pays with the same card.
 """
 
 from collections.abc import Callable
