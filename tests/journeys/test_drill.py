@@ -49,7 +49,7 @@ class Shop:
         self._thread = threading.Thread(target=self._go_on, daemon=True)
 
     def _before(self) -> dict[str, list[str]]:
-        """Create orders. Return them by the action that `act` will perform on them."""
+        """Create orders for `act`. Map the name of each action to the ids of its orders."""
         shop = self.merchant
         return {
             "refund": [shop.captured() for _ in range(EACH)],

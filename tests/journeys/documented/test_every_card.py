@@ -25,7 +25,7 @@ DECLINED = {number for number, card in CARDS.items() if card.decline_reason}
 IN_DOUBT = {number for number, card in CARDS.items() if card.loses_capture_answer or card.gets_no_capture}
 UNCAPTURED = {number for number, card in CARDS.items() if card.gets_no_capture}
 DISPUTED = {number for number, card in CARDS.items() if card.disputed_in}
-# For each card that is not simply approved: the last line that a quick start prints, and the error that it names.
+# For each card that is not simply approved: the last line and the error in the output of a quick start.
 ENDS = {
     **dict.fromkeys(DECLINED, ("created", "card_declined")),
     **dict.fromkeys(IN_DOUBT, ("authorized", "outcome_unknown")),

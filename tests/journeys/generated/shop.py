@@ -119,7 +119,7 @@ def log(client: AuthenticatedClient) -> tuple[list[str], list[str]]:
 
 
 def listed(client: AuthenticatedClient) -> list[str]:
-    """Return the ids of the paid orders in the event feed, followed by the event types in it that are unknown."""
+    """Return the ids of the paid orders in the event feed, followed by the feed's unknown event types."""
     feed = list_events.sync(client=client)
     assert isinstance(feed, EventFeedResponse)
     events = [entry.event for entry in feed.data.events]

@@ -33,7 +33,7 @@ QUIET_SECONDS = 3.0
 
 
 class World(NamedTuple):
-    """The service behind its proxy, and all its reports to its operator."""
+    """The service behind its proxy, and all reports that the operator gets."""
 
     whole: Deployment
     service: Service
@@ -115,7 +115,7 @@ def secrets(world: World) -> dict[str, str]:
 
 
 def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], str]:
-    """Pay as the lead, and capture. The first attempt of each fails. Return the lead's code and the mate's link."""
+    """Pay as the lead, and capture. Both requests fail at first. Return the lead's code and the mate's link."""
     lead = Person(world.service.base_url, world.service.ca)
     lead.open(f"/pay?id={uuid}")
     codes = {"lead": lead.sign_in(LEAS)}
