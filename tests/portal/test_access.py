@@ -45,7 +45,7 @@ OF_THE_SESSION = {"portal_switch"}  # changes only the browser's session
 
 
 def act_on(own: Stage, name: str) -> dict[str, Any]:
-    """Create the objects that the action needs, in addition to the stage. Return the ids for its address."""
+    """Create the objects that the action needs, in addition to the stage. Return the ids for the action's address."""
     ids = own.ids() | {"merchant": own.merchant.pk}
     if name == "portal_cancel":
         ids["checkout_uuid"] = stage.hold(factories.checkout(own.merchant)).pk

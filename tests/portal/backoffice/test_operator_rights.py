@@ -42,7 +42,7 @@ def test_have_an_effect_if_they_are_offered(operator: Client) -> None:
 
 
 def test_are_all_offered_if_a_page_changes_rows() -> None:
-    """If an admin page lets an operator add, change or delete rows, the form offers a right for it."""
+    """If an admin page lets an operator add, change or delete rows, the form offers the right to do this."""
     request = RequestFactory().get("/admin/")
     request.user = User.objects.create_user("helper@operators.example", people.PASSWORD, is_staff=True)
     request.user.user_permissions.set(all_rights())

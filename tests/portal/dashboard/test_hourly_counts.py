@@ -26,7 +26,7 @@ class TestCounting:
         cancellations.cancel(acme, cancelled.pk, cause=CAUSE)
         cancellations.cancel(
             acme, factories.checkout(acme).pk, cause=CAUSE
-        )  # not counted, because it was never held
+        )  # not counted, because this order was never held
         hourly_counts.catch_up(clock.now())
         hours = list(PaymentHour.objects.all())
         assert sum(hour.captured_count for hour in hours) == 2

@@ -1,4 +1,4 @@
-"""mcp.py in a separate process. The protocol's official client calls it, and it calls a stub of the API."""
+"""mcp.py runs in a separate process. The protocol's official client calls mcp.py, which calls a stub of the API."""
 
 import asyncio
 import http.server
@@ -85,7 +85,7 @@ def variables(url: str) -> dict[str, str]:
 
 
 def with_client(url: str, act: Callable[[McpClient], Awaitable[None]], mode: str = "auto") -> None:
-    """Start mcp.py as an editor does, connect the official client, and call the function with it."""
+    """Start mcp.py as an editor does, connect the official client, and call the function with this client."""
 
     async def connect() -> None:
         server = StdioServerParameters(command=sys.executable, args=[SOURCE], env=variables(url))

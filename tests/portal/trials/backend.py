@@ -121,7 +121,7 @@ def send_due(backend: Backend) -> None:
 
 
 def let_lapse(checkout: Checkout) -> None:
-    """Let the two minutes of a hold pass, and run the pump that lapses it."""
+    """Let the two minutes of a hold pass, and run the pump that lets the hold lapse."""
     factories.make_late(checkout)
     expiry.expire_one_if_due(checkout.pk)
 
