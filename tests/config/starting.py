@@ -27,7 +27,7 @@ CLEARED = dict.fromkeys(("BASE_URL", "PROVIDER", "SMS_SENDER", "CHECKOUT_PAGE_UR
 def read(variables: dict[str, str]) -> dict[str, Any]:
     """Load the settings with these environment variables, and return them.
 
-    Raise ImproperlyConfigured if they are wrong.
+    Raise ImproperlyConfigured if a variable is wrong.
     """
     with mock.patch.dict(os.environ, CLEARED | variables):
         return runpy.run_path(str(SETTINGS))

@@ -71,8 +71,8 @@ OPT_IN = {
         "text_version": 1,
     },
 }
-# Values that differ in every run. They are replaced before two runs are compared. The values that SECRETS matches are
-# replaced even before they are stored.
+# Values that differ in every run, with their replacements for a comparison of two runs. The values that SECRETS
+# matches are replaced even in the stored examples.
 VOLATILE = (
     (r"/pay/offers/[\w:-]+", "/pay/offers/TOKEN"),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),

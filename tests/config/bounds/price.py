@@ -72,7 +72,7 @@ def _sum(act: Callable[[str], object], texts: Sequence[str]) -> float:
 def _uncollected() -> Iterator[None]:
     """Disable the garbage collector until the block ends.
 
-    Otherwise a collection could start during any call, and objects that other tests left would make it slower.
+    Otherwise a collection could start during any call, and objects that other tests left would make the call slower.
     """
     gc.disable()
     try:

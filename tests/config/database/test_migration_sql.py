@@ -12,8 +12,8 @@ from django.db.migrations.loader import MigrationLoader
 from tests.house.migrations import offences
 
 pytestmark = pytest.mark.rule("environment.migrations")
-# The migrations that create an app's tables. They cannot disturb an earlier release, because it does not use these
-# tables.
+# The migrations that create an app's tables. They cannot disturb an earlier release, because an earlier release does
+# not use these tables.
 FIRST = ("0001_initial", "0002_sql")
 # Statements that fail when a migration without a transaction has stopped in the middle and runs again.
 ONCE = re.compile(

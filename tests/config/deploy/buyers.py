@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 class Backend:
-    """A merchant's backend. If `repeats` is true, it repeats a failed call under the same idempotency key."""
+    """A merchant's backend. If `repeats` is true, the backend repeats a failed call under the same idempotency key."""
 
     def __init__(self, url: str, client: dict[str, str], *, repeats: bool) -> None:
         self._url, self._repeats = url, repeats

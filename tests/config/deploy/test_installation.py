@@ -171,7 +171,7 @@ class TestInstallation:
     def test_does_not_hold_a_web_thread_for_a_slow_body(self, whole: Installation) -> None:
         """The proxy passes a request on only after it has received the whole body.
 
-        Until then, the proxy does not open a connection to web for it.
+        Until then, the proxy opens no connection to web for this request.
         """
         host, port = whole.url.removeprefix("https://").split(":")
         trusting = ssl.create_default_context(cafile=whole.certificate)

@@ -77,13 +77,13 @@ class TestUnit:
     def test_is_valid_for_systemd(self) -> None:
         """systemd-analyze prints no text for a correct unit.
 
-        It does not fail if it does not know a setting. It only prints a warning.
+        For an unknown setting, systemd-analyze does not fail. It only prints a warning.
         """
         units = sorted((package.ROOT / "config" / "deploy").glob("checkout-*.[st][ei][rm]*"))
         done = subprocess.run(
             ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=True
         )
-        # systemd before version 254 does not know these two settings. It warns about them, and ignores them.
+        # systemd before version 254 does not know these two settings. It ignores the settings with a warning.
         known = re.sub(
             r".*Unknown key( name)? '(RestartSteps|RestartMaxDelaySec)'.*\n", "", done.stdout + done.stderr
         )

@@ -54,7 +54,7 @@ def test_a_wake_up_is_not_sent_after_a_rollback(is_queued: Callable[[str], bool]
 
 @pytest.mark.rule("pump.wake_up")
 def test_a_wake_up_does_not_wait_for_a_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Make the process start a new sender. This test makes the sender hang, so it must not be the shared one.
+    # Make the process start a new sender, because this test makes its sender hang.
     monkeypatch.setattr(wakeup, "_sender", None)
     monkeypatch.setattr(wakeup, "current_app", silent)
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.rule("environment.alerts")
 
 
 def days_left() -> float:
-    """Read the certificate of localhost, and return in how many days it expires according to the metric."""
+    """Read the certificate of localhost, and return the number of days until its expiry according to the metric."""
     certificates.measure()
     labels = {"host": "localhost"}
     expires = REGISTRY.get_sample_value("checkout_certificate_expires_timestamp_seconds", labels)

@@ -1,4 +1,4 @@
-"""The SQLSTATE of a database error is in its log line and in the metrics."""
+"""The SQLSTATE of a database error is in the log line of the error and in the metrics."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The admin asks an operator to confirm an action before it runs."""
+"""The admin asks an operator to confirm an action before the action runs."""
 
 import pytest
 from django.contrib import admin

@@ -135,7 +135,7 @@ class TestTheServicesRole:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_drop_waits_a_moment_for_its_lock_and_gives_up() -> None:
-    """A drop must not wait long, because every later statement on the table would have to wait behind it."""
+    """A drop must not wait long, because every later statement on the table would have to wait for the drop."""
     today = clock.now().date()
     partitions.make(ENDED_DELIVERIES, today - timedelta(days=33), today - timedelta(days=33))
     other = connection.copy()

@@ -1,4 +1,4 @@
-"""A cached value is at most a few seconds old. A caller does not wait while a different caller refreshes it."""
+"""A cached value is at most a few seconds old. A caller does not wait while a different caller refreshes the value."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

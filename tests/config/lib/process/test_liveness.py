@@ -1,4 +1,4 @@
-"""If a thread is stuck for a minute, the probe names it. After two minutes, the process ends."""
+"""If a thread is stuck for a minute, the probe names the thread. After two minutes, the process ends."""
 
 import os
 import socket

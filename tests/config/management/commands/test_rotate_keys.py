@@ -1,4 +1,4 @@
-"""`manage.py rotate_keys`: after a field key has leaked, it can be removed without losing data."""
+"""`manage.py rotate_keys`: a field key that has leaked can be removed without losing data."""
 
 import io
 from collections.abc import Iterator
