@@ -177,5 +177,5 @@ def is_part_or_reload(answer: Any) -> bool:
 
 
 def payments(checkout: Checkout) -> int:
-    """Count the payments by the lead and the mates whose card was accepted, or can still be accepted."""
+    """Count the payments of the lead and the mates with a card that was not declined."""
     return Payment.objects.filter(checkout_uuid=checkout.pk, card_last4__gt="", decline_reason="").count()

@@ -1,4 +1,4 @@
-"""How uploaded logos are decoded: which files are accepted, and which are refused before they are decoded."""
+"""How uploaded logos are decoded: which files the service accepts, and which it refuses without decoding them."""
 
 import io
 from typing import Any

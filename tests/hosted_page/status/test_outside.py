@@ -1,4 +1,4 @@
-"""What payers see after their money was moved outside the service.
+"""The pages that payers see after money was moved outside the service.
 
 The causes are refunds in the bank's dashboard, disputes, and bookings.
 """

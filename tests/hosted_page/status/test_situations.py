@@ -82,7 +82,7 @@ def check_refund(view: View, page: str) -> None:
 
 
 def bears(view: View, page: str) -> int:
-    """Return how much the bank's books still charge to the card that the page names. It must name only one card."""
+    """Return how much the bank's books still charge to the card that the page names. Fail if the page names several."""
     (card,) = set(re.findall(r"ending (\d{4})", page))
     return mates.borne(view.order)[card]
 

@@ -45,7 +45,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 def new(acme: Merchant) -> Callable[..., Payer]:
     """Return a function that creates an order and signs in its payer.
 
-    Its arguments are the payer's phone number and network address.
+    The function's arguments are the payer's phone number and network address.
     """
 
     def create(phone: str = PHONE, at: str = "192.0.2.1") -> Payer:

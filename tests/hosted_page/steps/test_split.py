@@ -242,7 +242,7 @@ def test_a_previous_leads_form_does_not_change_the_next_leads_split(
 ) -> None:
     """A form that the previous lead sent must not change the split of the new lead.
 
-    Lea has sent her form. Before it is saved, Finn signs in and saves a split with Amy.
+    Lea has sent her form. Before her split is saved, Finn signs in and saves a split with Amy.
     """
     finn, is_valid = Payer(lea.checkout), SplitForm.is_valid
 

@@ -28,7 +28,7 @@ def lea(unpaid: Checkout) -> Payer:
 def send_too_late(lea: Payer, monkeypatch: pytest.MonkeyPatch, **typed: Any) -> Any:
     """Send the split after the sign-in has ended, and return the next page.
 
-    The sign-in counts as ended only during these two requests.
+    The sign-in counts as ended only during the two requests of this function.
     """
     with monkeypatch.context() as patched:
         patched.setattr(payer, "LIFE", -1)

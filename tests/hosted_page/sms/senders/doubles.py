@@ -35,7 +35,7 @@ class Answer:
 class Double:
     """A carrier that responds with the result of `act`.
 
-    If `fault` is `hang`, the carrier does not respond. If it is `reset`, the carrier resets the connection.
+    With the `fault` `hang`, the carrier does not respond. With `reset`, the carrier resets the connection.
     """
 
     act: Callable[[Request], Answer]
