@@ -1,4 +1,4 @@
-"""Reads the state of an order that is paid in a browser, in the service and in the bank's books."""
+"""Reads the state of a browser test's order in the service and in the bank's books."""
 
 import json
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ class Order:
     def decide_the_dispute(self, *, is_won: bool, place: int = 1) -> None:
         """Let the bank decide the dispute.
 
-        If `is_won` is true, the merchant keeps the money, otherwise the payer gets it.
+        If `is_won` is true, the merchant keeps the money. Otherwise, the payer gets the money.
         """
         self._ask("decide", place, is_won=is_won)
 

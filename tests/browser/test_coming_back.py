@@ -149,7 +149,7 @@ def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Cal
     first.click("button.button-main")
     pay(first, GOOD)
     heading(first, "Held, not taken yet")
-    # The order is already paid, so the second tab shows that it is.
+    # The order is already paid, and the second tab says so.
     second.click("button.button-main")
     heading(second, "Held, not taken yet")
     assert order.charges() == ["held"]

@@ -71,7 +71,7 @@ class Table:
 
 
 def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
-    """Split an order, pay and capture it, and return it. No mate has done anything yet."""
+    """Split, pay and capture an order, and return the order. No mate has done anything yet."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-own")

@@ -349,7 +349,7 @@ def test_the_lead_renames_a_mate_and_a_mate_withdraws_a_refusal(stage: Stage, ac
 
 
 def bill_of(stage: Stage, order: Order, mates: int = 2) -> Page:
-    """Split, pay and capture an order, and return Lea's bill page.
+    """Split, pay and capture an order. Return Lea's page with the bill.
 
     The page is reloaded, because it does not update itself without JavaScript.
     """
