@@ -24,7 +24,7 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import Service
 
-# The page of the docs whose commands the tests run, but with paths that exist on this machine.
+# The tests run the commands of this page of the docs, but with paths that exist on this machine.
 PAGE = "operate.md"
 RESTORED_TO = re.compile(r"recovery_target_time = '.*'")
 CHARGES = """

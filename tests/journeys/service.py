@@ -29,7 +29,7 @@ class Service:
     """A running service.
 
     `shop_url` is empty if there is no demo shop. `ca` is the file with the CA that issued the service's
-    certificate. If the service does not use https, it is empty.
+    certificate. If the service does not use https, `ca` is empty.
     """
 
     base_url: str
@@ -55,7 +55,7 @@ class Service:
         return merchant
 
     def prove_ledger(self) -> None:
-        """Fail unless the ledger agrees with the statuses. The error names the checkouts for which it does not."""
+        """Fail unless the ledger agrees with the statuses. The error names the checkouts for which they disagree."""
         self.command("prove_ledger")
 
 

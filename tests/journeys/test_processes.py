@@ -127,7 +127,7 @@ class TestMetrics:
 
 @pytest.mark.rule("environment.liveness")
 def test_processes_end_when_a_thread_hangs_and_lose_no_work(world: World) -> None:
-    """A worker with a hanging thread ends. After the restart, its refund is made.
+    """A worker with a hanging thread ends. After the restart, the refund is made.
 
     Redis is stopped, so a thread of the worker runs the pump. A failpoint makes this thread sleep before it
     calls the bank.

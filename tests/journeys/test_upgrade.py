@@ -98,7 +98,7 @@ class Shop(threading.Thread):
         self.refunds.append(uuid)
 
     def status(self, uuid: str) -> str:
-        """Return a checkout's status. If the rate limit refuses the call, repeat it."""
+        """Return a checkout's status. If the rate limit refuses the call, repeat the call."""
         while (answer := self.ask("GET", f"/api/merchant/v1/checkouts/{uuid}")).status_code == 429:
             time.sleep(0.2)
         return str(answer.json()["data"]["status"])

@@ -72,7 +72,7 @@ def test_a_receiver_captures_what_customers_pay(
         "4242424242424242",
         # With this card, the bank takes three seconds to confirm the capture.
         "4000000000000077",
-        # With this card, the bank's answer to the capture is lost (504). The service asks for it later.
+        # With this card, the bank's answer to the capture is lost (504). The service asks for the answer later.
         "4000000000006975",
     ):
         order = merchant.held(card)

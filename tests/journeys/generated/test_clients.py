@@ -34,7 +34,7 @@ def shop(
 
 @pytest.fixture
 def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
-    """Return a delivered `checkout.authorized` event, after the event feed lists it too."""
+    """Return a delivered `checkout.authorized` event. Wait until the event feed also lists the event."""
     (arrival,) = receiver.awaited("checkout.authorized", subscribed.held())
     found: dict[str, Any] = json.loads(arrival.body)
 

@@ -51,7 +51,7 @@ class Person:
         return "".join(shown.groups())
 
     def give_card(self, number: str) -> str:
-        """Enter a card on the bank's card page. This must be the current page."""
+        """Enter a card on the bank's card page, which must be the current page."""
         own = urlsplit(self.page.url).path
         return self.send(own, number=number, expiry="08 / 49", code="123", name="Lea")
 
