@@ -88,6 +88,53 @@ class TestAnotherSplit:
         assert [share.name for share in PaymentRequest.every.all()] == ["Amy"]
 
 
+@pytest.mark.rule("pledge.split_changes")
+class TestMatching:
+    """Which share stays for a mate if several shares could."""
+
+    def rewrite(self, split: Split, before: list[Share], after: list[Share]) -> list[tuple[int, int]]:
+        """Split twice. Return the new position and amount of each share of the first split, 0 if it ended."""
+        split.write(*before)
+        rows = list(split.order.payment_requests.order_by("position"))
+        split.write(*after)
+        kept = {row.pk: (row.position, row.amount) for row in split.order.payment_requests.all()}
+        return [kept.get(row.pk, (0, 0)) for row in rows]
+
+    def test_of_two_mates_with_one_name_prefers_the_same_amount(self, split: Split) -> None:
+        before = [Share(1000, "Finn"), Share(2000, "Finn")]
+        assert self.rewrite(split, before, before[::-1]) == [(3, 1000), (2, 2000)]
+
+    def test_of_two_mates_with_one_name_prefers_the_same_place(self, split: Split) -> None:
+        before, after = [Share(1000, "Finn"), Share(2000, "Finn")], [Share(500, "Amy"), Share(2500, "Finn")]
+        assert self.rewrite(split, before, after) == [(0, 0), (3, 2500)]
+
+    def test_finds_each_of_two_mates_with_one_name_and_one_amount(self, split: Split) -> None:
+        finn = Share(1000, "Finn")
+        after = [Share(500, "Amy"), Share(500, "Bob"), finn, finn]
+        assert self.rewrite(split, [finn, finn], after) == [(4, 1000), (5, 1000)]
+
+    def test_finds_a_mate_at_another_place_with_another_amount(self, split: Split) -> None:
+        before, after = [Share(1000, "Finn"), Share(2000, "Amy")], [Share(2500, "Amy"), Share(1500, "Finn")]
+        assert self.rewrite(split, before, after) == [(3, 1500), (2, 2500)]
+
+    def test_finds_the_mate_who_took_a_share_before_it_asks_no_one(self, split: Split) -> None:
+        (share,) = split.write(Share(1000)).values()
+        share.claim("z" * 64, split.order.created_at, split.order.payable_until, name="Zoe")
+        assert split.write(Share(1000), Share(1000, "Zoe"))["Zoe"].pk == share.pk
+
+    def test_keeps_the_link_of_free_units_and_of_a_mates_units(self, split: Split) -> None:
+        before = [Share(1000, "Finn", units=(1, 0)), Share(2000, units=(0, 1))]
+        after = [Share(2000, "Finn", units=(2, 0)), Share(4000, units=(0, 2))]
+        assert self.rewrite(split, before, after) == [(2, 2000), (3, 4000)]
+
+    def test_does_not_make_units_free_that_a_person_has_taken(self, split: Split) -> None:
+        (share,) = split.write(Share(1000, units=(1, 0))).values()
+        share.claim("z" * 64, split.order.created_at, split.order.payable_until)
+        (free,) = split.write(Share(1000, units=(1, 0))).values()
+        assert free.pk != share.pk
+        assert PaymentRequest.every.get(pk=share.pk).replaced_at is not None
+
+
 @pytest.mark.rule("split.shares")
 def test_each_link_has_a_token_of_128_random_bits(split: Split) -> None:
     shares = split.write(Share(1000, "Finn"), Share(1000, "Amy")).values()
