@@ -45,6 +45,11 @@ class TestTheRecord:
         ]
         assert [key.key for key in IdempotencyKey.objects.all()] == ["k"]
 
+    def test_has_one_row_for_a_post_that_is_refused_before_it_is_carried_out(self, api: Api) -> None:
+        api.token = api.get_token(scope="checkouts:read")
+        refused(api.post("checkouts", order()), 403, "insufficient_scope")
+        assert ApiCall.objects.get().error_code == "insufficient_scope"
+
     def test_names_the_checkout_that_was_created(self, api: Api) -> None:
         made = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         api.post(f"checkouts/{made}/capture")
