@@ -64,6 +64,13 @@ class TestSplit:
         was = changed_at()
         mate_shares.split_equally(unpaid.pk, 1, lead=lead.pk)
         assert changed_at() > was and not PaymentRequest.objects.exists()
+        assert Checkout.objects.get().people == 1
+
+    @pytest.mark.rule("split.shares")
+    def test_equally_leaves_the_remainder_to_the_lead(self, unpaid: Checkout) -> None:
+        mate_shares.split_equally(unpaid.pk, 7)
+        assert {share.amount for share in unpaid.payment_requests.all()} == {9000 // 7}
+        assert mate_shares.equal_share(unpaid, 7) == 9000 // 7
 
     def test_creates_links_with_random_tokens_that_are_stored_encrypted(self, unpaid: Checkout) -> None:
         one, other = mates.split(unpaid, 1000, 1000)
