@@ -57,9 +57,8 @@ class Runner:
         return ["-n", "0", "-s", "-m", "not long", "-p", "no:cacheprovider", FIRST, *paths]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if (
-            report.failed and report.nodeid not in self._failed
-        ):  # a test can fail in its call and its teardown
+        # A test can fail in its call and again in its teardown.
+        if report.failed and report.nodeid not in self._failed:
             self._failed.append(report.nodeid)
 
     @pytest.hookimpl(tryfirst=True)
@@ -114,7 +113,10 @@ class Runner:
         return failed != [] and self._passes_unchanged(failed or tests)
 
     def _changes_of(self, mutant: Mutant) -> Changes:
-        """Return the changed functions and their new code. If the mutant needs a new process, return no function."""
+        """Return the changed functions and their new code. If the mutant needs a new process, return no function.
+
+        A mutant of a statement that this process has already executed, for example at import, needs a new process.
+        """
         statement = self._coverage.statement_at(mutant.number)
         if not statement or self._imported.intersection((self._coverage.file, line) for line in statement):
             return []
@@ -126,9 +128,8 @@ class Runner:
             self._copy = Copy(ROOT, KEPT / "copy")
             if not self._copy.passes(mutant.module, self._coverage.code, tests, SECONDS):
                 pytest.exit(f"The tests of {mutant.module} fail in a copy without any change.", returncode=1)
-        return not self._copy.passes(mutant.module, mutant.code, tests, SECONDS) and self._passes_unchanged(
-            []
-        )
+        passes = self._copy.passes(mutant.module, mutant.code, tests, SECONDS)
+        return not passes and self._passes_unchanged([])
 
     def _passes_unchanged(self, tests: Sequence[str]) -> bool:
         """Reset the database after a failure, and return whether these tests pass without any change."""
