@@ -308,6 +308,8 @@ class TestWithdrawing:
     def test_ends_the_hold_of_this_mate(self, pledged: Pledged) -> None:
         finn, mate = pledged.finn, pledged.mate.pk
         payment = Payment.objects.get(subject=finn.pk)
+        finn.refresh_from_db()
+        assert pledges.last_payment(finn, mate) == payment
         assert pledges.ended_hold(finn, mate) is pledges.released_hold(finn, mate) is None
         pledging.withdraw(finn.pk, mate=mate)
         finn.refresh_from_db()
