@@ -11,7 +11,7 @@ from checkout import authorizations, cancellations, expiry, mate_shares, tasks
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.split import split_amounts
 from checkout.split.share_rows import Share
-from checkout.states import Status
+from checkout.states import OperationInProgress, Status
 from config.lib import clock
 from payments.models import Merchant
 from payments.provider import CardUse
@@ -209,6 +209,17 @@ CHANGES: dict[str, Callable[[UUID], object]] = {
 def test_change_refuses_to_run_in_an_open_transaction(unpaid: Checkout, name: str) -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         CHANGES[name](unpaid.pk)
+
+
+@pytest.mark.rule("share.one_card")
+def test_share_that_is_being_paid_takes_no_card_even_if_its_payment_is_lost(
+    shares: list[PaymentRequest],
+) -> None:
+    rows = PaymentRequest.objects.filter(pk=shares[0].pk)
+    rows.update(status="paying")
+    with pytest.raises(OperationInProgress):
+        mates.pay(shares[0])
+    rows.update(status="open")
 
 
 class TestLateLinks:
