@@ -123,12 +123,17 @@ class Runner:
         return exchanges(self._live, self._coverage.file, self._coverage.code, mutant.code)
 
     def _is_killed_in_copy(self, mutant: Mutant) -> bool:
-        tests = list(self._coverage.runs)
+        """Run the tests in new processes: first those of the module's own test file, which kill most mutants."""
+        own = Path("tests", MODULES[mutant.module][0])
+        tests = [
+            [test for test in self._coverage.runs if (_file(test) == own) == is_own]
+            for is_own in (True, False)
+        ]
         if self._copy is None:
             self._copy = Copy(ROOT, KEPT / "copy")
-            if not self._copy.passes(mutant.module, self._coverage.code, tests, SECONDS):
+            if not self._copy.passes(mutant.module, self._coverage.code, [*tests[0], *tests[1]], SECONDS):
                 pytest.exit(f"The tests of {mutant.module} fail in a copy without any change.", returncode=1)
-        passes = self._copy.passes(mutant.module, mutant.code, tests, SECONDS)
+        passes = all(self._copy.passes(mutant.module, mutant.code, part, SECONDS) for part in tests if part)
         return not passes and self._passes_unchanged([])
 
     def _passes_unchanged(self, tests: Sequence[str]) -> bool:
