@@ -239,6 +239,13 @@ class TestLateLinks:
         assert mate_shares.expire_all_late(order, shares, late)
         assert [PaymentRequest.objects.get(pk=share.pk).status for share in shares] == ["expired", "open"]
 
+    @pytest.mark.rule("share.pauses")
+    def test_do_not_end_during_a_refund(
+        self, order: Checkout, shares: list[PaymentRequest], late: datetime
+    ) -> None:
+        order.status = Status.REFUNDING
+        assert not mate_shares.expire_all_late(order, shares, late)
+
     def test_end_only_in_a_transaction_of_their_own(
         self, order: Checkout, shares: list[PaymentRequest], late: datetime
     ) -> None:
