@@ -216,18 +216,24 @@ def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> Ht
     unpaid = order_status.unpaid_sentence(target.checkout)
     reason = _("Someone else signed in to this order after you.")
     words = format_html("{} {}", unpaid, reason)
-    mate_pays = _("If that is your mate, you don’t need to do anything. To pay yourself, sign in again.")
-    split_ends = _(
-        "If that is your mate, you don’t need to do anything. To pay yourself, sign in again. Their split then ends."
-    )
     context: dict[str, Any] = {
-        "further": split_ends if target.checkout.has_mates else mate_pays,
+        "further": _sentences_about_payer(has_mates=target.checkout.has_mates),
         "link": {"href": target.address("leave"), "label": _("Sign in and take over")},
         "cancel_url_path": "",
         "leave": None,
         "way_back": target.checkout.cancel_url,
     }
     return rendering.render_message(request, target, _("Someone else has signed in to pay"), words, **context)
+
+
+def _sentences_about_payer(*, has_mates: bool) -> str:
+    """Return what the former lead can do. With `has_mates`, a new sign-in ends the split of the current lead."""
+    if has_mates:
+        return _(
+            "If that is your mate, you don’t need to do anything. To pay yourself, sign in again. Their split"
+            " then ends."
+        )
+    return _("If that is your mate, you don’t need to do anything. To pay yourself, sign in again.")
 
 
 @for_form

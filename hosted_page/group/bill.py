@@ -335,20 +335,25 @@ def _mates_money_sentence(
     sent_back = [line for line in all_lines if line.went == "back"]
     if not borne.out and sent_back and events.accounts is not None:
         return dispute_returns.sent_back_sentence(events.accounts, {line.id for line in sent_back})
+    due = [line for line in all_lines if line.status in SHARE_OUTSTANDING]
+    if due and all(line.is_being_taken for line in due):
+        return _being_taken_sentence(checkout, len(due))
     return _reimbursement_sentence(checkout, all_lines, borne)
+
+
+def _being_taken_sentence(checkout: Checkout, count: int) -> str:
+    """Return the sentence for a lead whose mates have no step left to take. `count` is the number of their shares."""
+    words = ngettext(
+        "We are taking your mate’s share. It goes back to {card}.",
+        "We are taking your mates’ shares. Each share goes back to {card}.",
+        count,
+    )
+    return words.format(card=summary.card_in_words(checkout.payment, is_owner=True))
 
 
 def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Split) -> str:
     """Return the sentence that says where the mates' money is, or where it will go."""
     card = summary.card_in_words(checkout.payment, is_owner=True)
-    due = [line for line in all_lines if line.status in SHARE_OUTSTANDING]
-    if due and all(line.is_being_taken for line in due):
-        words = ngettext(
-            "We are taking your mate’s share. It goes back to {card}.",
-            "We are taking your mates’ shares. Each share goes back to {card}.",
-            len(due),
-        )
-        return words.format(card=card)
     covers_others = any(line.look == "mine" and not line.is_lead for line in all_lines)
     if borne.out and borne.yours and not covers_others:
         words = _("Your own share is {yours}. When a mate pays, their share goes back to {card}.")

@@ -58,6 +58,16 @@ def _code_error(stage: Stage) -> Page:
     return page
 
 
+def _code_ended(stage: Stage) -> Page:
+    page = _code(stage)
+    right = page.inner_text(".notice code")
+    for _ in range(5):
+        page.fill("#code", "000000" if right != "000000" else "111111")
+        page.click("button.button-main")
+    expect(page.locator("#phone")).to_be_visible()
+    return page
+
+
 STATES: dict[str, Callable[[Stage], Page]] = {
     "01 phone": _phone,
     "02 phone, not a number": _phone_error,
@@ -65,4 +75,5 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "02 phone, sent by the shop, texted just now": _prefilled_refused,
     "03 code": _code,
     "04 code, wrong": _code_error,
+    "04 code, wrong five times": _code_ended,
 }

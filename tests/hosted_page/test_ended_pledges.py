@@ -153,6 +153,18 @@ class TestAMateWhoseShareCouldNotBeTaken:
         assert RELEASED in plain(words(finn.get()))
 
 
+@pytest.mark.rule("pledge.page")
+class TestTheLeadOfOneMate:
+    def test_reads_about_one_share(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.sign_in()
+        split(lea, name=["Finn"], amount=["20"])
+        Mate(share(unpaid, 2)).pay()
+        assert "Once Acme Tickets confirms, we take your mate’s share" in plain(words(lea.get()))
+        cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        assert "Your mate has not been charged." in plain(words(lea.get()))
+
+
 @pytest.mark.rule("pledge.captured")
 class TestTheLeadWhoseMatesSharesAreBeingTaken:
     def test_is_not_offered_the_link_if_no_share_is_free(self, lead: Payer, finn: Mate) -> None:

@@ -98,3 +98,23 @@ def test_four_people_share_by_item(
     expect(finn.locator(".badge.tone-done")).to_be_visible(timeout=15_000)
     expect(zoe.locator("#number, .notice")).not_to_have_count(0, timeout=15_000)
     service.prove_ledger()
+
+
+def test_the_split_without_script_shows_only_sums_that_were_calculated(
+    service: Service, open_page: Callable[..., Page]
+) -> None:
+    stage = Stage(service, lambda **options: open_page(java_script_enabled=False, **options))
+    page = stage.at_the_split()
+    page.check("#split-item")
+    expect(page.locator(".share-bar")).to_be_hidden()
+    page.set_viewport_size({"width": 480, "height": 812})
+    show, add = (page.locator(f"#items [name={name}]").bounding_box() for name in ("show", "add"))
+    assert show and add and show["y"] == add["y"] and add["x"] - show["x"] - show["width"] == 8
+    page.check("#split-own")
+    for sums in (".share-bar", ".own-tally", "[data-left]"):
+        expect(page.locator(sums)).to_be_hidden()
+    page.fill("#amount-2", "4")
+    page.click("noscript button >> visible=true")
+    expect(page.locator("[data-left]")).to_have_text("£91.50")
+    expect(page.locator(".own-tally")).to_contain_text("Adds up")
+    expect(page.locator(".share-bar")).to_be_visible()

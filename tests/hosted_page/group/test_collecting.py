@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkout import authorizations, cancellations, captures, pledges
+from checkout import authorizations, captures, pledges
 from checkout.models import Checkout, PaymentRequest, Prefill
 from config.lib import clock
 from hosted_page.models import SmsMessage
@@ -68,17 +68,6 @@ class TestTheLead:
         page = plain(words(lead.get()))
         assert "Everyone’s in. Your share is £40.00" in page and "Pay £90.00 Everyone’s in" in page
         assert "£50.00 goes back to your card" in page and "60 minutes left" in page
-        assert "Once Acme Tickets confirms, we take your mates’ shares" in page
-
-    def test_with_one_mate_reads_about_one_share(self, unpaid: Checkout) -> None:
-        lea = Payer(unpaid)
-        lea.sign_in()
-        one = {"name": ["Finn"], "amount": ["20"], "when": "first"}
-        lea.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | one)
-        Mate(share(unpaid, 2)).pay()
-        assert "Once Acme Tickets confirms, we take your mate’s share" in plain(words(lea.get()))
-        cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
-        assert "Your mate has not been charged." in plain(words(lea.get()))
 
     def test_is_called_you_on_the_bar_if_the_part_is_wide_enough(self, lead: Payer) -> None:
         assert 'text-anchor="middle">You</text>' in words(lead.get())
