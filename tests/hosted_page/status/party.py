@@ -81,9 +81,9 @@ class Party:
         self.lead.client.get(back["Location"])
         self.order.refresh_from_db()
 
-    def capture(self) -> None:
-        """Split the order, hold the amount, and capture it for the merchant."""
-        self.lead.pay(**SPLIT)
+    def capture(self, **split: Any) -> None:
+        """Split the order, hold the amount, and capture it for the merchant. `split` replaces values of SPLIT."""
+        self.lead.pay(**SPLIT | split)
         self.order = captures.capture(self.order.merchant, self.order.pk, cause=CAUSE)
         self.finn = Mate(self.share(2))
 

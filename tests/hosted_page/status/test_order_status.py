@@ -127,7 +127,7 @@ class TestEveryStateHasAnHonestPage:
         tasks.finish_operations()
         page = words(lea.get())
         assert "requested the payment, but the bank did not confirm it in time" in page
-        assert "did not confirm" not in page and "Nothing was taken." in page
+        assert "did not confirm by" not in page and "Nothing was taken." in page
 
     def test_released_by_the_shop(self, lea: Payer) -> None:
         lea.pay()
