@@ -107,7 +107,7 @@ def show_phone(
     is empty and valid. Rule prefill.masked.
     """
     name, page_context = _phone_page(request, target, box_errors)
-    context = {"action": target.address("phone"), "value": value, "error": str(error)}
+    context: dict[str, Any] = {"action": target.address("phone"), "value": value, "error": str(error)}
     context |= page_context | _browser_context(request, target) | _paid_context(target)
     context |= {"has_code_ended": has_code_ended}
     is_refused = bool(error or box_errors or has_code_ended)

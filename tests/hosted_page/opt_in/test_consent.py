@@ -83,8 +83,10 @@ class TestALink:
         assert words(page).index("Tick the box to get offers") < words(page).index('type="checkbox"')
         saved = Client().post(path, TICKED)
         assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
-        page = plain(words(Client().get(saved["Location"])))
-        assert "You will hear from Acme Tickets Saved. You can ask Acme Tickets to stop at any time." in page
+        thanks = plain(words(Client().get(saved["Location"])))
+        assert (
+            "You will hear from Acme Tickets Saved. You can ask Acme Tickets to stop at any time." in thanks
+        )
         [data] = event_data()
         assert data["opt_in"]["placement"] == "email_link" and data["subject"] == "lead"
         assert data["order"]["checkout_uuid"] == str(lea.checkout.pk)
