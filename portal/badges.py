@@ -40,7 +40,6 @@ REFUND: dict[str, Badge] = {
     Refund.Status.FAILED: Badge("stop", "alert", str(Refund.Status.FAILED.label)),
 }
 REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # shown next to the order's badge
-REFUND_PENDING = Badge("move", "ring", "Refund pending")  # shown next to the order's badge
 REFUND_RETURNED = Badge("stop", "alert", "Refund returned")  # shown next to the order's badge
 DISPUTE: dict[str, Badge] = {
     Dispute.Status.OPEN: Badge("held", "clock", str(Dispute.Status.OPEN.label)),

@@ -26,10 +26,14 @@ _SUBJECTS = {
     "customer_exported": "a customer’s data downloaded",
     "logo_changed": "logo changed",
     "logo_removed": "logo removed",
-    "settings_changed": "settings changed",
 }
 
 
-def change_subject(entry: AuditEntry) -> str:
-    """Return the subject of the mail about a sensitive action, without the merchant's name."""
+def change_subject(entry: AuditEntry, text: str) -> str:
+    """Return the subject of the mail about a sensitive action, without the merchant's name.
+
+    `text` is the text of the mail. For changed settings, it names them, such as "Changed the shop’s address".
+    """
+    if entry.action == "settings_changed":
+        return f"{text.removeprefix('Changed ')} changed"
     return _SUBJECTS[entry.action].format(**entry.facts)

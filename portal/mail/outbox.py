@@ -253,7 +253,7 @@ def _change_facts(entry: AuditEntry, text: str) -> dict[str, Any]:
         text = f"{text} as {Role(entry.facts['role']).in_words}"
     return {
         "entry": entry,
-        "change": change_subjects.change_subject(entry),
+        "change": change_subjects.change_subject(entry, text),
         "what": text[:1].lower() + text[1:],
         "facts": audit_words.facts_in_words(entry) if has_facts else "",
         "needs_approval": entry.facts.get("is_approved") is False,

@@ -57,7 +57,7 @@ def _bank_context(order: Order) -> dict[str, Any]:
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
         "outside": outside_actions.open_actions(order),
         "outside_left": outside_sums,
-        "pending_badge": badges.REFUND_PENDING if outside_sums.get("on_its_way") else None,
+        "pending_badge": outside_actions.REFUND_PENDING if outside_sums.get("on_its_way") else None,
         "support": settings.SUPPORT_EMAIL,
     }
 
@@ -120,13 +120,13 @@ def _allowed_actions(order: Order) -> dict[str, bool]:
 def _hold_and_advice(order: Order) -> dict[str, Any]:
     """Return the time left to capture a held order, and advice about its capture or its event.
 
-    Both are None for other orders. While a capture is open, the time left is None too. For a held or a
-    voided order, `has_endpoint` says whether the merchant has an endpoint now. It is true for all other orders.
+    Both are None for other orders. While a capture is open, the time left is None too. For a voided order,
+    `has_endpoint` says whether the merchant has an endpoint now. It is true for all other orders.
     """
     is_being_captured = order.open_kind == Operation.Kind.CAPTURE
     hold = None if is_being_captured else _time_left(order.checkout)
     endpoints = Subscription.objects.filter(merchant=order.checkout.merchant_id, ended_at=None)
-    has_endpoint = order.checkout.status not in (Status.AUTHORIZED, Status.VOIDED) or endpoints.exists()
+    has_endpoint = order.checkout.status != Status.VOIDED or endpoints.exists()
     return {"has_endpoint": has_endpoint, "hold": hold, "advice": endpoint_advice.advice_for(order)}
 
 

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 from checkout.states import Status
 from payments import money
 from payments.discrepancies import kinds
+from portal.badges import Badge
 from portal.orders.entries import Entry
 from portal.orders.order import Order
 
+REFUND_PENDING = Badge("move", "ring", "Refund pending")  # shown next to the order's badge
 VOIDED_OUTSIDE, CAPTURED_OUTSIDE = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
 CAPTURED_OTHER_AMOUNT = kinds.CAPTURED_ANOTHER_AMOUNT.name
 # For each kind of action: the texts for some statuses of the order, and the text for all other statuses.

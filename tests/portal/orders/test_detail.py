@@ -104,9 +104,9 @@ class TestHeldPage:
     def test_says_that_no_server_is_notified(self, client: Client, held: Checkout) -> None:
         words = client.get(page_of(held)).content.decode()
         assert "This hold has no event" in words and "you had no endpoint for checkout.authorized" in words
-        assert "Add your endpoint" not in words, "support cannot change webhooks"
+        assert "Check your endpoint" not in words, "support cannot change webhooks"
         owner = stage.browser(stage.person(held.merchant, Role.OWNER))
-        assert 'href="/portal/webhooks">Add your endpoint</a>' in owner.get(page_of(held)).content.decode()
+        assert 'href="/portal/webhooks">Check your endpoint</a>' in owner.get(page_of(held)).content.decode()
 
     @pytest.mark.parametrize(("status", "is_due"), [("captured", True), ("voided", False)])
     def test_of_a_split_that_ended_without_a_capture_owes_the_lead_nothing(
