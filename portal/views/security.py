@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_POST
 
 from portal import access, audit, pages
 from portal.access import requires
@@ -39,13 +38,14 @@ def show_account_security(request: HttpRequest) -> HttpResponse:
     return render(request, "mfa/index.html", _security_facts(request, _signed_in_person(request)))
 
 
-@require_POST
 @login_required
 def end_sessions(request: HttpRequest) -> HttpResponse:
     """End the session whose id is in the form field `session`. Without an id, end all other sessions of the person.
 
-    Raises ReauthenticationRequired.
+    If a browser opens the address as a page, redirect to the security settings. Raises ReauthenticationRequired.
     """
+    if request.method != "POST":
+        return redirect("mfa_index")
     if not access.has_fresh_proof(request):
         raise ReauthenticationRequired
     person, session_id = _signed_in_person(request), request.POST.get("session", "")

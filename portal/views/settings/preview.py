@@ -4,6 +4,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from hosted_page import brand, preview
@@ -45,7 +46,12 @@ def _colour_warning(colour: str) -> str:
 
 @requires("view")
 def show_preview(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the part of the settings page that changes while a person types."""
+    """Show the part of the settings page that changes while a person types.
+
+    If a browser opens the address as a page, redirect to the settings, because the part has no style and no frame.
+    """
+    if not pages.is_part_requested(request, ""):
+        return redirect("portal_settings")
     context = {"preview": preview_of(membership.merchant, request.GET)}
     return pages.show_page(request, membership, "portal/_preview.html", context)
 

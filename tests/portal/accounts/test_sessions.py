@@ -190,6 +190,15 @@ class TestList:
         assert [people.is_in(other) for other in (client, *others)] == [True, False, True]
         assert AuditEntry.objects.get(action="sessions_ended").facts == {"sessions": 1}
 
+    def test_opened_as_a_page_leads_to_the_security_settings_and_ends_no_session(
+        self, client: Client, lea: User
+    ) -> None:
+        other = Client()
+        for one in (client, other):
+            people.log_in(one)
+        assert client.get("/accounts/sessions/")["Location"] == "/accounts/2fa/"
+        assert people.is_in(other)
+
     def test_all_others_are_ended_at_once(self, client: Client, lea: User) -> None:
         others = [Client(), Client()]
         for other in (client, *others):

@@ -14,6 +14,7 @@ from tests.portal import stage
 from tests.portal.stage import save
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("brand.preview")]
+PART = {"hx-request": "true", "hx-target": "preview"}
 PINK = {"name": "Acme Shows", "brand_colour": "#A61C59"}
 
 
@@ -38,7 +39,7 @@ class TestPreview:
         assert "'none' 'self'" not in frame["Content-Security-Policy"]
 
     def test_shows_the_typed_settings(self, client: Client, acme: Merchant) -> None:
-        part = client.get("/portal/settings/preview", PINK).content.decode()
+        part = client.get("/portal/settings/preview", PINK, headers=PART).content.decode()
         assert "<iframe" in part and "<main" not in part
         page = client.get(framed(part)).content.decode()
         assert "Acme Shows" in page and "/brand/A61C59.css" in page
@@ -46,6 +47,9 @@ class TestPreview:
         assert "--brand:#A61C59;" in client.get(sheet).content.decode()
         acme.refresh_from_db()
         assert (acme.name, acme.brand_colour) == ("Acme Tickets", "#1F4596"), "nothing is saved"
+
+    def test_opened_as_a_page_leads_to_the_settings(self, client: Client) -> None:
+        assert client.get("/portal/settings/preview", PINK)["Location"] == "/portal/settings"
 
     def test_with_an_invalid_colour_shows_the_saved_one(self, client: Client) -> None:
         framed_page = client.get("/portal/settings/preview/page", PINK | {"brand_colour": "#A61C59\n"})
@@ -78,7 +82,9 @@ class TestPreview:
         ],
     )
     def test_of_invalid_values_shows_the_saved_ones(self, client: Client, typed: dict[str, str]) -> None:
-        page = client.get(framed(client.get("/portal/settings/preview", typed).content.decode()))
+        page = client.get(
+            framed(client.get("/portal/settings/preview", typed, headers=PART).content.decode())
+        )
         assert page.status_code == 200 and "/brand/1F4596.css" in page.content.decode()
         assert client.get("/portal/settings/preview/page", typed).status_code == 200
 
@@ -97,7 +103,7 @@ class TestPreview:
         ],
     )
     def test_explains_how_a_colour_is_adjusted(self, client: Client, colour: str, said: str) -> None:
-        part = client.get("/portal/settings/preview", {"brand_colour": colour}).content.decode()
+        part = client.get("/portal/settings/preview", {"brand_colour": colour}, headers=PART).content.decode()
         assert (said in part) if said else ("notice" not in part)
 
 
