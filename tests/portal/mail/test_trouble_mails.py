@@ -156,7 +156,7 @@ def test_does_not_report_a_returned_refund_that_is_no_longer_owed(
 def test_reports_lost_holds_once_a_day(owner: Membership, at: Any) -> None:
     at("lapsed")
     (sent,) = look_and_send()
-    assert "1 hold lapsed" in sent.body
+    assert "1 hold lapsed" in sent.body and "The customer was not charged." in sent.body
     assert look_and_send() == []
     OutboundEmail.objects.update(key="yesterday")
     assert look_and_send() == [], "of none twice"
