@@ -10,7 +10,8 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from config.lib import clock
 from config.lib.admin import columns, lists
@@ -29,6 +30,7 @@ from webhooks.models import (
 )
 
 RECENT_PERIOD = timedelta(hours=24)
+LINE_END = SafeString("/<wbr>")
 
 
 class ResendingAdmin(ReadOnlyAdmin):
@@ -97,6 +99,23 @@ class EndpointAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("subscription", "last_success_at", "failing_since", "last_error", "hung_in_a_row")
     search_fields = ("subscription__url", "subscription__merchant__name")
+
+    def column(self, name: Any) -> Any:
+        columns_in_words = {"subscription": self.address, "last_error": self.current_error}
+        return columns_in_words.get(name) or super().column(name)
+
+    @admin.display(description="subscription")
+    def address(self, endpoint: Endpoint) -> str:
+        """Return a link with the address of the endpoint. A line of it ends after a slash, not in a word."""
+        scheme, _, path = endpoint.subscription.url.partition("://")
+        parts = format_html_join(LINE_END, "{}", ((part,) for part in path.split("/")))
+        page = columns.page_address("webhooks.subscription", endpoint.subscription_id)
+        return format_html('<a href="{}">{}://{}</a>', page, scheme, parts)
+
+    @admin.display(description="last error")
+    def current_error(self, endpoint: Endpoint) -> str:
+        """Return the error of an endpoint that is failing. Without a time, an older error would look current."""
+        return endpoint.last_error if endpoint.failing_since else columns.EMPTY_CELL
 
 
 @admin.register(SigningSecret)
