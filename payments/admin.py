@@ -99,6 +99,7 @@ class OperationAdmin(MoneyAdmin):
         "refund_uuid",
         "share_uuid",
     )
+    search_help_text = "The whole ID of the operation, its payment, its checkout, its share or its refund."
     linked_by = ("payment__checkout_uuid",)
     currency = "payment.currency"
     references = {"refund_uuid": "checkout.refund", "share_uuid": "checkout.paymentrequest"}
@@ -141,6 +142,7 @@ class OperationAdmin(MoneyAdmin):
 @admin.register(Posting)
 class PostingAdmin(MoneyAdmin):
     list_display = ("id", "merchant", "account", "amount", "checkout_uuid", "transaction", "created_at")
+    listed_as = "Newest first. A minus means that the service owes the amount to the account"
     list_filter = ("account",)
     search_fields = ("checkout_uuid", "transaction")
     references = {"checkout_uuid": "checkout.checkout"}

@@ -15,13 +15,13 @@ from checkout import captures, refunds
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.models import SmsMessage
-from payments.models import Dispute, Merchant, Payment
+from payments.models import Dispute, Merchant, Movement, Payment, Posting
 from portal.models import AuditEntry
 from tests import factories, outside
 from tests.factories import CAUSE
 from tests.portal import people
 from tests.portal.backoffice.record_heads.tops import attempt_of
-from webhooks.models import Attempt, Delivery, Event
+from webhooks.models import Attempt, Delivery, Endpoint, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
@@ -214,3 +214,20 @@ class TestOtherRecords:
 
         statements(0)
         assert statements(1) == statements(2)
+
+
+def test_an_endpoint_shows_its_error_only_while_it_is_failing(operator: Client, delivery: Delivery) -> None:
+    endpoint = Endpoint.objects.create(subscription=delivery.subscription, last_error="HTTP 500")
+    assert "HTTP 500" not in " ".join(cells(operator, "webhooks/endpoint"))
+    Endpoint.objects.update(failing_since=clock.now())
+    assert "HTTP 500" in " ".join(cells(operator, "webhooks/endpoint"))
+    page = operator.get(f"/admin/webhooks/endpoint/{endpoint.pk}/change/").content.decode()
+    assert ">http://127.0.0.1:9/<wbr>hooks</a>" in page
+
+
+def test_postings_explain_their_sign(operator: Client, captured: Checkout) -> None:
+    posting, movement = Posting.objects.first(), Movement.objects.first()
+    assert posting and movement
+    for address in ("posting/", f"posting/{posting.pk}/change/", f"movement/{movement.pk}/change/"):
+        page = operator.get(f"/admin/payments/{address}").content.decode()
+        assert "minus means that the service owes the amount to the account." in page
