@@ -43,7 +43,7 @@ OTHER_PLACES: dict[str, str] = {
 }
 PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop"}
 TIMES = {
-    "created_at": "Made",
+    "created_at": "Created",
     "authorized_at": "Held",
     "captured_at": "Captured",
     "voided_at": "Voided",

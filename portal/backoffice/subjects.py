@@ -37,7 +37,7 @@ class RowDescription:
     card: str = ""
     difference: str = ""  # if this is not "", it is shown instead of the amount
     at: datetime | None = None
-    time_label: str = "since"  # the word that precedes the time, such as "made"
+    time_label: str = "since"  # the word that precedes the time, such as "created"
 
 
 def describe_rows(rows: Sequence[Model]) -> list[RowDescription]:
@@ -63,7 +63,7 @@ def _describe_row(row: Any) -> RowDescription:
             merchant=str(row.merchant),
             card=card,
             at=row.created_at,
-            time_label="made",
+            time_label="created",
         )
     if isinstance(row, Merchant):
         return RowDescription(row.name, address, badges.of_merchant(row))

@@ -37,7 +37,7 @@ def test_an_open_operation_shows_when_it_started(captured: Checkout) -> None:
 
 def test_an_order_says_when_it_was_made(captured: Checkout) -> None:
     (shown,) = subjects.describe_rows([captured])
-    assert (shown.time_label, shown.at) == ("made", captured.created_at)
+    assert (shown.time_label, shown.at) == ("created", captured.created_at)
 
 
 def test_a_discrepancy_shows_the_same_amount_and_time_on_every_page(
