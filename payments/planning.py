@@ -193,7 +193,7 @@ def was_replaced(operation: Operation) -> bool:
     return operation.state == State.FAILED and operation.reason == REPLACED
 
 
-def with_first_sending(rows: QuerySet[Operation]) -> QuerySet[Operation, Any]:
+def with_first_sending(rows: QuerySet[Operation]) -> QuerySet[Any]:
     """Add `first_created_at` and `all_attempts` to operations: their start and their calls under all keys.
 
     They count from the first of the operations that the row replaced under new keys, so that a new key does not hide

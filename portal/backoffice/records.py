@@ -118,6 +118,7 @@ def _describe_payment(row: Any) -> RecordRow:
 
 
 def _describe_operation(row: Any) -> RecordRow:
+    tries = row.attempts if row.ended_at else row.all_attempts  # under all keys, while there is no outcome
     return RecordRow(
         row,
         badges.operation_title(row),
@@ -126,7 +127,7 @@ def _describe_operation(row: Any) -> RecordRow:
         row.payment.checkout_uuid,
         amount=money.display(row.amount, row.payment.currency),
         badge=badges.of_operation(row),
-        note=f"{row.attempts} {'try' if row.attempts == 1 else 'tries'}",
+        note=f"{tries} {'try' if tries == 1 else 'tries'}",
     )
 
 

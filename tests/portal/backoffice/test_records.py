@@ -15,7 +15,7 @@ from checkout import captures, refunds
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.models import SmsMessage
-from payments.models import Dispute, Merchant, Movement, Payment, Posting
+from payments.models import Dispute, Merchant, Movement, Operation, Payment, Posting
 from portal.models import AuditEntry
 from tests import factories, outside
 from tests.factories import CAUSE
@@ -39,6 +39,13 @@ def heading(client: Client, model: str, key: object) -> str:
     found = re.search(r"<h1>(.*?)</h1>", page, re.DOTALL)
     assert found
     return " ".join(re.sub(r"<[^>]+>", "", found[1]).split())
+
+
+def test_an_operation_in_doubt_has_the_tries_under_all_keys(operator: Client, unclear: Operation) -> None:
+    Operation.objects.filter(pk=unclear.pk).update(attempts=4)
+    factories.replace_key(unclear)
+    told = [cell for cell in cells(operator, "payments/operation") if cell]
+    assert told[0].endswith("4 tries Acme Tickets") and told[2] == "Being sent"
 
 
 class TestPayments:
