@@ -48,7 +48,7 @@ def _ended_pauses(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
     """Yield the start and the end of each past pause that a refund or a dispute caused."""
     decided = Dispute.objects.filter(checkout_uuid=checkout.pk).annotate(ended=F("closed_at"))
     yield from decided.exclude(ended=None).values_list("created_at", "ended")
-    # The end of a failed refund is recorded only in the order's history.
+    # Only the order's history records when a refund failed.
     ends = Change.objects.filter(checkout=OuterRef("checkout"), origin=Status.REFUNDING)
     ends = ends.filter(created_at__gte=OuterRef("created_at")).order_by("created_at")
     refunds = checkout.refunds.annotate(ended=Subquery(ends.values("created_at")[:1]))

@@ -188,8 +188,7 @@ def was_pledged(checkout: Checkout, payment: Payment) -> bool:
 def replace_share(share: PaymentRequest, now: datetime) -> None:
     """Remove a share from the current split, because a newer split replaces it.
 
-    If the link of the share was never open, the share is deleted. Otherwise, the share is cancelled and its hold is
-    released.
+    A share whose link was never active is deleted. Any other share is cancelled, and its hold is released.
     """
     if share.status == ShareStatus.DRAFT:
         share.delete()

@@ -154,9 +154,9 @@ async def _send_post(
     try:
         return await pool.reusing.post(url, headers=headers, data=body, allow_redirects=False)
     except connections.KeptConnectionLost:
-        # A receiver can close a connection at the moment when we reuse it. This is not an answer, so the request is
-        # sent again over a new connection that is not reused. If the request makes the receiver crash, the second
-        # request fails too, and there is no third one.
+        # A receiver can close a kept connection just as we reuse it. That does not count as an answer, so the request
+        # is sent again over a new connection. If the request makes the receiver crash, the second request fails too,
+        # and there is no third one.
         return await pool.single_use.post(url, headers=headers, data=body, allow_redirects=False)
 
 

@@ -120,8 +120,7 @@ def _try_action(action: Callable[[PaymentRequest], object], share: PaymentReques
 
 
 cancel_share = _share_action(lambda request, share: mate_shares.cancel(share.pk))
-# The new link is in the collapsed part of the share's line. A browser expands the part to show an element in
-# it.
+# The new link is in the collapsed part of the share's line. The anchor makes the browser expand that part.
 ask_again = _share_action(lambda request, share: share_changes.ask_again(share.pk), anchor="link")
 rename = _share_action(
     lambda request, share: share_changes.rename(share.pk, clean_name(request.POST.get("new_name", "")))

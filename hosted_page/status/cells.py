@@ -122,7 +122,7 @@ def step(action: Words, *notice: Paragraph) -> Cell:
 
 
 def closed(headline: Words, *sentences: Words) -> Cell:
-    """Return the cell for a link that has ended. The sentences become one paragraph."""
+    """Return the cell for a link that has ended. Its sentences are joined into one paragraph."""
     return Cell("link_ended", headline, (sentences,))
 
 

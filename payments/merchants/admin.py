@@ -267,7 +267,7 @@ class SwitchAdmin(ReadOnlyAdmin):
     search_fields = ("merchant__name", "reason")
 
     def get_fields(self, request: HttpRequest, obj: Switch | None = None) -> Any:
-        """Return the fields. A stop of all merchants has no merchant, and the page's heading says so."""
+        """Return the fields, without the merchant for a stop that applies to all merchants."""
         names = [field.name for field in self.opts.fields]
         has_merchant = obj is not None and obj.merchant_id is not None
         return [self.column(name) for name in names if name != "merchant" or has_merchant]

@@ -21,7 +21,7 @@ PURPOSES = {
     "receiver": "verifies events, captures once, and catches up with missed events",
     "vectors": "signed requests, valid and invalid, each with the expected result",
     "listen": "brings the sandbox's events to a server on your own machine",
-    "mcp": "an MCP server with which a model tests an integration in the sandbox",
+    "mcp": "an MCP server that lets a model test an integration in the sandbox",
 }
 SUMMARY = (
     "An API with which a shop takes card payments through a hosted checkout page, on which the customer can "

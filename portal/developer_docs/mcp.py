@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""An MCP server (Model Context Protocol) over stdio, with which a model tests an integration in the sandbox.
+"""An MCP (Model Context Protocol) server over stdio that lets a model test an integration in the sandbox.
 
 It needs only Python 3.9 or later. A client, such as an editor, starts it as `python3 mcp.py` with the variables
-CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET. It refuses production. Rules mcp.*
+CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET. It refuses to run against
+production. Rules mcp.*
 """
 
 from __future__ import annotations

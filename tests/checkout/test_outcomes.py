@@ -285,7 +285,7 @@ class TestACapture:
 
 @pytest.mark.rule("lapse.release")
 class TestARelease:
-    """The release of a hold that the merchant has cancelled."""
+    """The release of the hold after the merchant has cancelled the order."""
 
     def test_that_is_refused_repeatedly_is_sent_again_at_growing_intervals(self, held: Checkout) -> None:
         """From the third refusal on, the service reports the release."""

@@ -41,7 +41,7 @@ def asked_about() -> set[UUID]:
 
 
 def age_rows(**span: float) -> None:
-    """Make all operations, movements and disputes look as old as this span, in our database and at the bank.
+    """Backdate all operations, movements and disputes by this duration, in our database and at the bank.
 
     Also delete all inquiries.
     """

@@ -59,7 +59,7 @@ def payments_since(since: datetime) -> Iterator[PaymentRecord]:
 
 
 def _merchants_of(account: str) -> set[UUID]:
-    """Return the merchants to whom an account belongs or belonged. The platform's own account is ""."""
+    """Return the merchants that own or owned an account. `account` is "" for the platform's own account."""
     current = Merchant.objects.filter(provider_account=account).values_list("pk")
     former = FormerAccount.objects.filter(provider_account=account).values_list("merchant")
     return {merchant for (merchant,) in current.union(former)}

@@ -1,6 +1,6 @@
-"""Measures how the size of the tables affects all API requests and payer pages.
+"""Measures how the size of the tables affects the speed of all API requests and payer pages.
 
-The requests run on a full database and on one that is nearly empty. The section also measures how long the
+Each request runs on a full database and on one that is nearly empty. This benchmark also measures how long the
 ledger proofs of the full database take. SIZE=3000000 sets the number of checkouts in the full database, and
 FOLDER=/var/tmp/bench keeps the databases for the next run.
 """

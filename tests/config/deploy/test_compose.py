@@ -137,7 +137,7 @@ class TestMetrics:
             assert SERVICES[part]["environment"]["PROBE_HOST"] == "0.0.0.0"
 
 
-# Programs that replace certbot and docker. The real certbot proves at port 80 that it controls the domain.
+# Programs that replace certbot and docker. The real certbot must prove over port 80 that it controls the domain.
 CERTBOT = """#!/bin/sh -e
 while [ $# -gt 0 ]; do case $1 in
   --webroot-path) shift; webroot=$1;; --deploy-hook) shift; hook=$1;; -d) shift; domain=$1;;
