@@ -66,6 +66,18 @@ class TestSplit:
         assert changed_at() > was and not PaymentRequest.objects.exists()
         assert Checkout.objects.get().people == 1
 
+    @pytest.mark.rule("pledge.choice")
+    def test_opens_no_link_unless_the_lead_wants_everyone_in_first(self, acme: Merchant) -> None:
+        order = factories.mixed_checkout(acme)
+        splits: list[Callable[[], None]] = [
+            lambda: mate_shares.split_equally(order.pk, 2),
+            lambda: mate_shares.split(order.pk, [Share(1000)]),
+            lambda: mate_shares.split_by_item(order.pk, [("Finn", [1, 0, 0])], [0, 0, 0]),
+        ]
+        for split in splits:
+            split()
+            assert order.payment_requests.get().status == "draft"
+
     @pytest.mark.rule("split.shares")
     def test_equally_leaves_the_remainder_to_the_lead(self, unpaid: Checkout) -> None:
         mate_shares.split_equally(unpaid.pk, 7)
