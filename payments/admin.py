@@ -106,7 +106,7 @@ class OperationAdmin(MoneyAdmin):
     titles: Mapping[str, str] = {"kind": "what"}
     explanations: Mapping[str, str] = {
         "first_sent_at": "When the first call to the provider was sent.",
-        "last_sent_at": "The last call to the provider was sent before this time.",
+        "last_sent_at": "No call with this key is sent after this time.",
         "created_at": "",
     }
     panels = (
@@ -142,7 +142,7 @@ class OperationAdmin(MoneyAdmin):
 @admin.register(Posting)
 class PostingAdmin(MoneyAdmin):
     list_display = ("id", "merchant", "account", "amount", "checkout_uuid", "transaction", "created_at")
-    listed_as = "Newest first. A minus means that the service owes the amount to the account"
+    listed_as = "Newest first. A minus means that the service owes the account more, or the account owes the service less"
     list_filter = ("account",)
     search_fields = ("checkout_uuid", "transaction")
     references = {"checkout_uuid": "checkout.checkout"}

@@ -308,7 +308,7 @@ class CanaryAdmin(ReadOnlyAdmin):
 class LogEntryAdmin(ReadOnlyAdmin):
     """Shows what operators did in the admin."""
 
-    list_display = ("action_time", "user", "object_repr", "content_type", "change_message")
+    list_display = ("action_time", "user", "object_repr", "change_message")
     search_fields = ("object_id",)
     titles: Mapping[str, str] = {"action_time": "time", "user": "operator", "content_type": "kind of record"}
     hidden = ("action_flag",)  # what happened says more

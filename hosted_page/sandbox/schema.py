@@ -18,7 +18,7 @@ ENDPOINTS: DescribedOperations = {
     (views.Split, "POST"): DescribedOperation(
         "sandbox_split",
         "Get everyone in first",
-        "Does what a customer does who gets everyone in before paying: signs in with `phone`, gives a `name`, and "
+        "Acts as a customer who gets everyone in before paying: signs in with `phone`, gives a `name`, and "
         "asks mates for `shares`. Mates can then pledge their shares until the checkout is paid or expires. At "
         "least 10 minutes must be left until then. Sending it again changes the split: a share that stays the "
         "same keeps its pledge. `sandbox_pay` then takes no `shares`.",

@@ -47,8 +47,8 @@ class PayIn(fields.Body):
     name = fields.Text(
         required=False,
         maximum=MAX_SHORT_NAME,
-        help_text="The customer's name, which mates see. With `shares`, it is Lea if you send none and none is "
-        "known.",
+        help_text="The customer's name, which mates see. With `shares`, if you send no name and the service "
+        "knows no name, it is Lea.",
     )
     shares = fields.List(
         child=ShareIn(),
@@ -66,7 +66,7 @@ class SplitIn(fields.Body):
     name = fields.Text(
         required=False,
         maximum=MAX_SHORT_NAME,
-        help_text="The customer's name, which mates see. It is Lea if you send none and none is known.",
+        help_text="The customer's name, which mates see. If you send no name and the service knows no name, it is Lea.",
     )
     shares = fields.List(
         child=ShareIn(),

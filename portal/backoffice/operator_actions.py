@@ -75,7 +75,10 @@ def _report_outcome(request: HttpRequest, title: str, operation: Operation) -> N
     state = operation.get_state_display().lower()
     log_action(request, f"Looked up at the provider: {state}", title)
     level = messages.SUCCESS if operation.state == Operation.State.SUCCEEDED else messages.INFO
-    messages.add_message(request, level, f"Looked up at the provider. {title}: {state}.")
+    result = f"{title}: {state}."
+    if operation.state == Operation.State.UNKNOWN:
+        result = f"The outcome of {title} is still unknown. The service tries again automatically."
+    messages.add_message(request, level, f"Looked up at the provider. {result}")
 
 
 @require_POST

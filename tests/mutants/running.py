@@ -33,7 +33,7 @@ SECONDS = 300.0  # longest time for the tests of a mutant; a mutant that takes l
 FIRST = "tests/mutants/test_running.py::test_reset_deletes_rows_and_ends_other_sessions"
 _END_OTHER_SESSIONS = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"""
+    WHERE backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()"""
 
 
 class Runner:

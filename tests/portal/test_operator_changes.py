@@ -93,9 +93,8 @@ class TestChange:
         assert entries(acme) == [("role_changed", "Our support")]
         assert LogEntry.objects.filter(content_type__model="membership").count() == 1
         (sent,) = people.mails()
-        assert sent.to == ["lea@acme.example"] and sent.subject.endswith(
-            "Acme Tickets: changed a person’s role"
-        )
+        assert sent.to == ["lea@acme.example"]
+        assert sent.subject.endswith("Acme Tickets: role of mo@acme.example changed")
         assert sent.body.startswith("Our support changed a person’s role: mo@acme.example is an admin.\n")
         assert "From:" not in sent.body
 
@@ -152,7 +151,7 @@ class TestChange:
         assert entry.facts == {"before": "dev@acme.example", "email": "new@acme.example"}
         assert sorted(mailed()) == [
             (["dev@acme.example"], "Your e-mail address was changed"),
-            (["lea@acme.example"], "Acme Tickets: changed a person’s e-mail address"),
+            (["lea@acme.example"], "Acme Tickets: e-mail address of new@acme.example changed"),
         ]
         assert LogEntry.objects.filter(object_id=str(person.pk)).exists()
 

@@ -73,9 +73,9 @@ SENTENCES: dict[str, str] = {
     "payments.ledgersum": "This is the stored sum of a closed day or month of the ledger.",
     "payments.logo": "Payers see this logo. The merchant changes it in the portal.",
     "payments.movement": "This money moved at the provider. Movements never change. In the postings,"
-    " a minus means that the service owes the amount to the account.",
+    " a minus means that the service owes the account more, or the account owes the service less.",
     "payments.posting": "This is a line of the ledger. The lines of a transaction sum to zero. A minus means that"
-    " the service owes the amount to the account.",
+    " the service owes the account more, or the account owes the service less.",
     "payments.reconciled": "The provider’s books were read without a gap until this time.",
     "portal.canary": "The service reads this word at each start, to check the database’s keys.",
     "portal.checkoutnote": "A merchant’s team wrote a note on an order. Its text is private to the team.",

@@ -57,7 +57,6 @@ class TestTheNumber:
         assert shows(
             page, "Enter the code in the browser or app where it was requested. It works only there."
         )
-        assert shows(page, "Or wait, and ask for a new code here.")
         assert shows(page, "You can ask for a new code in") and "notice tone-" not in words(page)
 
     def test_of_a_range_over_its_budget_gets_no_receipt(

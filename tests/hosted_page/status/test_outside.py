@@ -83,7 +83,11 @@ class TestADashboardRefund:
         client.call_bank("end_refund", payment=paid.payment_id, reference=given)
         hear()
         page = words(lea.get())
-        assert "<h1>The refund was returned</h1>" in page and rows(page) == []
+        assert "<h1>The refund was returned</h1>" in page and rows(page) == [
+            ("Taken", "£90.00"),
+            ("Refunded", "−£90.00"),
+            ("Sent back by your bank", "£40.00"),
+        ], rows(page)
 
     @pytest.mark.rule("share.borne")
     def test_reduces_what_the_lead_covers_and_ends_the_links(

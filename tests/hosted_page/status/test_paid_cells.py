@@ -9,7 +9,7 @@ from hosted_page.status.paid_cells import PAID, RETURNED
 
 pytestmark = pytest.mark.rule("page.viewer")
 TABLE = PAID | RETURNED
-KNOWN = {"shop", "amount", "card", "name", "until", "each"}
+KNOWN = {"shop", "amount", "card", "name", "until", "each", "returned"}
 
 
 def words_of(cell: Cell) -> str:

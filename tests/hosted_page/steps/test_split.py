@@ -98,9 +98,9 @@ class TestEqualShares:
 
     def test_of_many_are_one_line_until_names_are_added(self, lea: Payer) -> None:
         many = words(equally(lea, 9, show="1"))
-        assert 'class="panel panel-many"' in many and "8 mates" in many and ">each<" in many
+        assert 'class="panel drawn-equal panel-many"' in many and "8 mates" in many and ">each<" in many
         assert "share-bar-many" in many
-        assert 'class="panel panel-many panel-names"' in words(equally(lea, 9, names="1"))
+        assert 'class="panel drawn-equal panel-many panel-names"' in words(equally(lea, 9, names="1"))
         assert not lea.checkout.payment_requests.exists()
 
 

@@ -237,4 +237,7 @@ def test_postings_explain_their_sign(operator: Client, captured: Checkout) -> No
     assert posting and movement
     for address in ("posting/", f"posting/{posting.pk}/change/", f"movement/{movement.pk}/change/"):
         page = operator.get(f"/admin/payments/{address}").content.decode()
-        assert "minus means that the service owes the amount to the account." in page
+        assert (
+            "minus means that the service owes the account more, or the account owes the service less."
+            in page
+        )

@@ -50,7 +50,7 @@ class TestInvitation:
         assert invited in subjects and joined in subjects, subjects
         mailed = str(mail.outbox[subjects.index(invited)].body)
         assert " invited Dora@Acme.example as a developer.\n\nWhen: " in mailed
-        assert "If you do not recognise this change, remove that person" in mailed
+        assert "If you do not recognise this change, change your password now" in mailed
         body = str(mail.outbox[-1].body)
         assert body.startswith("dora@acme.example joined the team as a developer.\n")
         assert "If none of you invited this person, remove them" in body
