@@ -142,7 +142,10 @@ class OperationAdmin(MoneyAdmin):
 @admin.register(Posting)
 class PostingAdmin(MoneyAdmin):
     list_display = ("id", "merchant", "account", "amount", "checkout_uuid", "transaction", "created_at")
-    listed_as = "Newest first. A minus means that the service owes the account more, or the account owes the service less"
+    listed_as = (
+        "Newest first. A minus means that the service owes the account more, "
+        "or the account owes the service less"
+    )
     list_filter = ("account",)
     search_fields = ("checkout_uuid", "transaction")
     references = {"checkout_uuid": "checkout.checkout"}

@@ -77,9 +77,7 @@ class Runner:
         """Set up the session. Close its connections, because a child cannot use those of its parent."""
         first = self._items[FIRST]
         first.ihook.pytest_runtest_protocol(item=first, nextitem=following)
-        for one in connections.all():
-            one.close()
-            one.close_pool()  # type: ignore[attr-defined]  # missing in the type stubs
+        close_connections()
         self._importing.close()
         if self._failed:
             pytest.exit(f"{FIRST} fails.", returncode=1)
@@ -160,6 +158,13 @@ class Runner:
             if self._failed:
                 break
         return self._failed
+
+
+def close_connections() -> None:
+    """Close all connections of this process, also those that wait in a pool."""
+    for one in connections.all():
+        one.close()
+        one.close_pool()  # type: ignore[attr-defined]  # missing in the type stubs
 
 
 def reset_database() -> None:

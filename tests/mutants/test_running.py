@@ -2,7 +2,6 @@ import os
 
 import psycopg
 import pytest
-from django.db import connections
 
 from payments.models import Merchant
 from tests.factories import MerchantFactory
@@ -12,9 +11,7 @@ from tests.mutants import running
 @pytest.mark.django_db(transaction=True)
 def test_reset_deletes_rows_and_ends_other_sessions() -> None:
     MerchantFactory.create()
-    for one in connections.all():
-        one.close()
-        one.close_pool()  # its connections would be ended too
+    running.close_connections()  # the reset would end them too
     with psycopg.connect(os.environ["DATABASE_URL"]) as other:
         other.execute("SELECT 1")  # begins a transaction
         running.reset_database()

@@ -61,10 +61,7 @@ class TestLookingUpNow:
         break_down("capture", "down", times=9)
         operator.post(f"{PAGE}{unclear.pk}/look-up")
         page = operator.get(PAGE).content.decode()
-        assert (
-            f"Looked up at the provider. Capture, {Checkout.objects.get().merchant_order_id}: in doubt."
-            in page
-        )
+        assert f"The outcome of Capture, {Checkout.objects.get().merchant_order_id} is still unknown." in page
         assert 'class="notice tone-move"' in page and 'class="notice tone-done"' not in page
 
     def test_of_an_ended_operation_does_nothing(self, operator: Client, captured: Checkout) -> None:
