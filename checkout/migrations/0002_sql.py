@@ -1,4 +1,4 @@
-"""Run the SQL files in `checkout/sql` for what models cannot describe: guards, and the partitioned API call table."""
+"""Install what models cannot describe from `checkout/sql`: guards, and the partitioned table of API calls."""
 
 from pathlib import Path
 

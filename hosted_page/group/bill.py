@@ -6,7 +6,7 @@ Rule share.borne.
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -28,6 +28,10 @@ from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.table import cell_of
 from payments import disputes, money, operator_stops
 from payments.models import Dispute
+
+LATE_ANSWER = timedelta(
+    hours=1
+)  # after this time, the lead reads that the bank has not answered about a pledge
 
 
 @dataclass(frozen=True)
@@ -343,6 +347,13 @@ def _mates_money_sentence(
 
 def _being_taken_sentence(checkout: Checkout, count: int) -> str:
     """Return the sentence for a lead whose mates have no step left to take. `count` is the number of their shares."""
+    now = current_checkouts.read_at(checkout)
+    if checkout.captured_at and now - checkout.captured_at > LATE_ANSWER:
+        return ngettext(
+            "The bank has not answered about your mate’s share yet. We keep asking. You don’t need to do anything.",
+            "The bank has not answered about your mates’ shares yet. We keep asking. You don’t need to do anything.",
+            count,
+        )
     words = ngettext(
         "We are taking your mate’s share. It goes back to {card}.",
         "We are taking your mates’ shares. Each share goes back to {card}.",

@@ -31,6 +31,7 @@ from hosted_page.group.line_looks import (
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import invitations
+from hosted_page.steps.phone import mask_number
 from payments import money
 from payments.models import Dispute, Operation
 
@@ -196,7 +197,7 @@ class Line:
         disputed = events.disputed
         seen = f"{self.seen} {bool(queued_phone)} {disputed}"
         if not disputed:
-            sent_to = _mask_phone(queued_phone) or self.sent_to
+            sent_to = mask_number(queued_phone) or self.sent_to
             return replace(self, is_waiting=bool(queued_phone), sent_to=sent_to, seen=seen)
         line = replace(self, disputed=disputed, seen=seen, url="", qr_url="", sent_to="")
         if disputed == Dispute.Status.OPEN and self.status == ShareStatus.OPEN:
@@ -284,11 +285,6 @@ def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: date
     return {str(subject): phone or "" for subject, phone in rows}
 
 
-def _mask_phone(phone: str) -> str:
-    """Return the phone number with all but the last four digits masked, or "" if there is no number."""
-    return f"•••• {phone[-4:]}" if phone else ""
-
-
 def _last_reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
     """Map the id of each paid share to its last reimbursement."""
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
@@ -341,7 +337,7 @@ def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
     return {
         "url": target.absolute(),
         "qr_url": target.address("qr"),
-        "sent_to": _mask_phone(share.phone),
+        "sent_to": mask_number(share.phone),
         "remind_from": summary.day_with_time(next_reminder_at, checkout)
         if next_reminder_at and next_reminder_at > clock.now()
         else "",

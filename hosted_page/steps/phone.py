@@ -43,3 +43,8 @@ def phone_hint(merchant: Merchant) -> str:
     names = Locale.parse(to_locale(get_language() or "en")).territories
     hint = _("Number from {country}. For another country, start with + and the country code.")
     return hint.format(country=names.get(merchant.country, merchant.country))
+
+
+def mask_number(phone: str) -> str:
+    """Return the phone number masked except for its last four digits, or "" if there is no number."""
+    return f"•••• {phone[-4:]}" if phone else ""

@@ -25,7 +25,7 @@ from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_na
 from hosted_page.sms import limits
 from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
 from hosted_page.steps import codes, share_step, typed_split
-from hosted_page.steps.phone import InvalidPhone, parse_phone, phone_hint, wrong_number_text
+from hosted_page.steps.phone import InvalidPhone, mask_number, parse_phone, phone_hint, wrong_number_text
 from payments import money
 from payments.operator_stops import AllStopped, MerchantSuspended
 
@@ -59,22 +59,28 @@ def _offer_code(
 
 
 def show_prefilled(
-    request: HttpRequest, target: PaymentTarget, phone: str, *, error: str | TooManySmsMessages = ""
+    request: HttpRequest,
+    target: PaymentTarget,
+    phone: str,
+    *,
+    error: str | TooManySmsMessages = "",
+    has_code_ended: bool = False,
 ) -> HttpResponse:
     """Offer to text a code to a number, of which the page shows only the last four digits."""
-    context = {
+    context = _browser_context(request, target) | _prefilled_context(target, phone, error)
+    context["has_code_ended"] = has_code_ended
+    status = 422 if error or has_code_ended else 200
+    return rendering.render_page(request, target, "prefilled", context, status=status)
+
+
+def _prefilled_context(target: PaymentTarget, phone: str, error: str | TooManySmsMessages) -> dict[str, Any]:
+    return {
         "action": target.address("prefilled"),
         "change_url": change_url(target),
-        "masked_phone": _mask_number(phone),
+        "masked_phone": mask_number(phone),
         "error": str(error),
         "ask_in": error.seconds if isinstance(error, CodeJustRequested) else 0,
     }
-    context |= _browser_context(request, target)
-    return rendering.render_page(request, target, "prefilled", context, status=422 if error else 200)
-
-
-def _mask_number(phone: str) -> str:
-    return f"•••• {phone[-4:]}"
 
 
 def _show_remembered(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
@@ -83,7 +89,7 @@ def _show_remembered(request: HttpRequest, target: PaymentTarget, browser: Known
     context = {
         "action": target.address("known"),
         "end_action": target.address("known_end"),
-        "masked_phone": _mask_number(browser.phone),
+        "masked_phone": mask_number(browser.phone),
         "since": summary.date_of(browser.proven_at, target.checkout),
         "not_you_action": target.address("leave"),
         "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
@@ -207,7 +213,7 @@ def _show_code(
     context = {
         "action": target.address("code"),
         "error": error,
-        "masked_phone": _mask_number(waiting_code.phone),
+        "masked_phone": mask_number(waiting_code.phone),
         "way": "lost" if waiting_code.is_lost else "sent" if target.is_payable else "perhaps",
         "resend_action": target.address("resend"),
         "works_until": summary.short_time(waiting_code.expires_at, summary.zone_of(target.checkout)),
@@ -378,8 +384,7 @@ def _show_code_ended(request: HttpRequest, target: PaymentTarget) -> HttpRespons
     if not target.may_sign_in or payer.customer_of(request, target.subject) is not None:
         return target.go()
     if phone := prefill.offered_number(target):
-        ended = _("That code no longer works. Ask for a new one.")
-        return show_prefilled(request, target, phone, error=ended)
+        return show_prefilled(request, target, phone, has_code_ended=True)
     return show_phone(request, target, has_code_ended=True)
 
 

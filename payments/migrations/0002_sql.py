@@ -1,4 +1,4 @@
-"""Run the SQL files in `payments/sql` for what models cannot describe: triggers, functions, the database mark."""
+"""Install what models cannot describe from `payments/sql`: triggers, functions, the mark of the database."""
 
 from pathlib import Path
 

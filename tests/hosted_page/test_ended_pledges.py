@@ -9,6 +9,7 @@ from django.utils import timezone
 from checkout import cancellations, captures, refunds
 from checkout.group import pledging
 from checkout.models import Checkout, PaymentRequest
+from hosted_page.group import bill
 from hosted_page.models import SmsMessage
 from payments.models import Operation, Payment
 from payments.providers.sandbox import fault_injection
@@ -167,7 +168,9 @@ class TestTheLeadOfOneMate:
 
 @pytest.mark.rule("pledge.captured")
 class TestTheLeadWhoseMatesSharesAreBeingTaken:
-    def test_is_not_offered_the_link_if_no_share_is_free(self, lead: Payer, finn: Mate) -> None:
+    def test_is_not_offered_the_link_if_no_share_is_free(
+        self, lead: Payer, finn: Mate, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         sam = Mate(share(lead.checkout, 3))
         sam.sign_in("07700 900457")
         sam.give_card(mates.AMYS)
@@ -176,6 +179,9 @@ class TestTheLeadWhoseMatesSharesAreBeingTaken:
         assert page.count("Being taken") == 2 and "Paying" not in page
         assert "We are taking your mates’ shares. Each share goes back to your Visa ending 4242." in page
         assert "One link for everyone" not in page and "Links work until" not in page
+        monkeypatch.setattr(bill, "LATE_ANSWER", timedelta(0))
+        page = plain(words(lead.get()))
+        assert "The bank has not answered about your mates’ shares yet. We keep asking." in page
 
     def test_is_offered_the_link_for_a_free_share(self, lead: Payer, finn: Mate) -> None:
         pay_and_capture(lead)

@@ -106,7 +106,10 @@ class TestBeforeTheCode:
         lea.post("/prefilled")
         wrong = f"{(int(lea.code()) + 1) % 10**6:06d}"
         answers = [lea.post("/code", code=wrong) for _ in range(5)]
-        assert IS_IT in words(answers[-1]) and "no longer works" in words(answers[-1])
+        page = words(answers[-1])
+        assert answers[-1].status_code == 422 and IS_IT in page
+        assert 'class="notice tone-held"' in page and "That code no longer works" in page
+        assert "Ask for a new code." in page and "Enter your number again" not in page
         tells_nothing(*answers)
 
     @pytest.mark.rule("prefill.masked")

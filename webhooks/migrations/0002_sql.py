@@ -1,4 +1,4 @@
-"""Run the SQL files in `webhooks/sql` for what models cannot describe: partitioned tables, partition functions."""
+"""Install what models cannot describe from `webhooks/sql`: partitioned tables, and functions for partitions."""
 
 from pathlib import Path
 

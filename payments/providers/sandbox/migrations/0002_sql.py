@@ -1,4 +1,4 @@
-"""Run the SQL files in `payments/providers/sandbox/sql` for what models cannot describe: unlogged tables."""
+"""Install what models cannot describe from `payments/providers/sandbox/sql`: tables that are not logged."""
 
 from pathlib import Path
 
