@@ -14,12 +14,10 @@ from payments import restore_guard, statements
 from payments.models import Operation
 
 LEASE = timedelta(seconds=10)  # after this, another process can safely retry with the same key
-MAX_PAYER_WAIT = timedelta(
-    minutes=1
-)  # how long a payer waits for their bank before they may use another card
-FREQUENT_CHECKS_FOR = timedelta(
-    minutes=15
-)  # slightly longer than the time that a payer has to confirm at their bank
+# How long a payer waits for their bank before they may use another card.
+MAX_PAYER_WAIT = timedelta(minutes=1)
+# Slightly longer than the time that a payer has to confirm at their bank.
+FREQUENT_CHECKS_FOR = timedelta(minutes=15)
 PENDING_TOO_LONG = timedelta(minutes=10)  # limit for a capture that the provider has accepted
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind

@@ -21,9 +21,8 @@ from payments import disputes, operator_stops
 MAX_NAME = 30
 RENAMABLE_STATUSES = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
 REOPENABLE_STATUSES = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
-MIN_LINK_LIFETIME = timedelta(
-    hours=24
-)  # minimum lifetime of the new link after the lead has asked a mate again
+# Minimum lifetime of the new link after the lead has asked a mate again.
+MIN_LINK_LIFETIME = timedelta(hours=24)
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:

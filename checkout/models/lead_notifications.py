@@ -20,7 +20,7 @@ A_DAY = timedelta(days=1)  # the lead gets a message this long before the pay li
 class LeadNotification(models.Model):
     """A text message to a lead about an event, for example about a share that a mate has declined. Rule lead.told.
 
-    The message is queued in the transaction that records the event, and it is sent only once.
+    The message is queued in the transaction that records the event. If the event happens again, it is sent again.
     """
 
     class Kind(models.TextChoices):
@@ -56,10 +56,7 @@ class LeadNotification(models.Model):
     def queue(
         checkout: Checkout, kind: LeadNotification.Kind, due_at: datetime, share: PaymentRequest | None = None
     ) -> None:
-        """Queue a message to the lead. If the same event happens again, queue the message again.
-
-        Must be called with the checkout locked.
-        """
+        """Queue a message to the lead. Must be called with the checkout locked."""
         about = None if share is None else share.pk
         parameters = [uuid7(), checkout.pk, kind.value, about, due_at]
         queries.execute(statements.QUEUE_LEAD_NOTIFICATION, parameters)

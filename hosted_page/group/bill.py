@@ -29,9 +29,8 @@ from hosted_page.status.table import cell_of
 from payments import disputes, money, operator_stops
 from payments.models import Dispute
 
-LATE_ANSWER = timedelta(
-    hours=1
-)  # after this time, the lead reads that the bank has not answered about a pledge
+# After this time, the lead reads that the bank has not answered about a pledge.
+LATE_ANSWER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,8 @@ from hosted_page.status.table import cell_of
 from payments import money
 
 COLLECTING = "collecting"  # query parameter of the page's automatic updates
-CELL = cell_of(
-    Situation.COLLECTING, Viewer.LEAD
-)  # the texts while some mates have pledged and others have not
+# The texts while some mates have pledged and others have not.
+CELL = cell_of(Situation.COLLECTING, Viewer.LEAD)
 SHORT = timedelta(minutes=5)  # when less time is left, the badge says that time is running out
 NOT_IN = (ShareStatus.OPEN, ShareStatus.PAYING)
 ASKED = (*NOT_IN, ShareStatus.PLEDGED)

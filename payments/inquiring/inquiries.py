@@ -12,9 +12,8 @@ from config.lib import clock
 from config.lib.leases import Queue
 from payments.models import Inquiry, Payment
 
-LEASE = timedelta(
-    seconds=60
-)  # after this, the process must stop, because another process can claim the inquiry
+# After this, the process must stop, because another process can claim the inquiry.
+LEASE = timedelta(seconds=60)
 
 
 class Claim(NamedTuple):

@@ -30,9 +30,8 @@ BANK = "payments.providers.sandbox.tasks.send_notifications"
 
 # The longest waits for which rows do not count as late.
 USUAL_PATIENCE = timedelta(seconds=5)  # a pump starts every second, or every three seconds at worst
-PACED_PATIENCE = timedelta(
-    minutes=1
-)  # webhooks and texts wait for endpoints and carriers that can respond slowly
+# Webhooks and texts wait for endpoints and carriers that can respond slowly.
+PACED_PATIENCE = timedelta(minutes=1)
 MAIL_PATIENCE = timedelta(minutes=15)  # a mail server can ask us to try again in some minutes (greylisting)
 REFUND_PATIENCE = timedelta(hours=24)  # a provider can need a day for a refund
 FINE, LATE = "fine", "late"

@@ -24,9 +24,8 @@ FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the ow
 # The maximum number of merchants that get a mail about a stop in one run. The next run, a minute later,
 # continues.
 STOPS_PER_RUN = 500
-LOOK_BACK = timedelta(
-    hours=1
-)  # how far each run looks back; runs are a minute apart, but workers can be down
+# How far each run looks back; runs are a minute apart, but workers can be down.
+LOOK_BACK = timedelta(hours=1)
 
 
 def queue_trouble_mails(now: datetime) -> None:

@@ -13,9 +13,8 @@ from tests.chaos import histories
 from tests.chaos.histories import Call
 from tests.journeys.merchant import Credentials, Json
 
-PATIENCE = (
-    operation_queue.MAX_PAYER_WAIT.total_seconds() + 30
-)  # a payment can be unresolved for MAX_PAYER_WAIT
+# A payment can be unresolved for MAX_PAYER_WAIT.
+PATIENCE = operation_queue.MAX_PAYER_WAIT.total_seconds() + 30
 PAUSE = 0.2
 AGAIN = {409: {"operation_in_progress", "idempotency_in_progress"}}
 EXPECTED_5XX = {502, 503, 504}

@@ -20,9 +20,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
 _PLUS_READ_AS_SPACE = re.compile(r"[^ ]+T[0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-_MISREAD_CHARACTERS = re.compile(
-    r"[\s\\]"
-)  # characters that some parsers, but not all, treat as the end of a URL
+# Characters that some parsers, but not all, treat as the end of a URL.
+_MISREAD_CHARACTERS = re.compile(r"[\s\\]")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")

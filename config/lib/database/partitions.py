@@ -23,9 +23,8 @@ log = structlog.get_logger("config.lib.database.partitions")
 AHEAD = timedelta(days=8)  # how far in advance partitions are made
 YOUNGEST = timedelta(days=7)  # how old rows must be before `drop_partition` drops them
 EPOCH = date(1970, 1, 1)
-MAX_CLOCK_DIFFERENCE = timedelta(
-    hours=1
-)  # the largest difference between the clocks of machines that make ids
+# The largest difference between the clocks of machines that make ids.
+MAX_CLOCK_DIFFERENCE = timedelta(hours=1)
 ROWS = 500
 
 

@@ -19,9 +19,8 @@ def missing_parts() -> Iterator[str]:
         yield from _webhook_problems()
         for account in books.current_accounts() or [""]:
             yield from _account_problems(account)
-            _client_of(account).v1.balance_transactions.list(
-                {"limit": 1}
-            )  # raises PermissionError if the key is not allowed to read fees and payouts
+            # Raises PermissionError if the key is not allowed to read fees and payouts.
+            _client_of(account).v1.balance_transactions.list({"limit": 1})
             yield from _wallet_problems(account)
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY. Copy it from Stripe's dashboard, Developers, API keys."

@@ -17,9 +17,8 @@ OWN_CLASSES = {
     "Configuration", "FormDataProcessor", "GenericOpenAPIError", "HeaderSelector", "ObjectSerializer", "Pair",
     "ServerConfiguration", "ServerVariable",
 }  # fmt: skip
-NOT_PORTABLE = re.compile(
-    r"\(\?|\\[up]|\\x[89A-Fa-f]"
-)  # look-around, `\u`, `\p`, and bytes of UTF-8 sequences
+# Look-around, `\u`, `\p`, and bytes of UTF-8 sequences.
+NOT_PORTABLE = re.compile(r"\(\?|\\[up]|\\x[89A-Fa-f]")
 FORM = "application/x-www-form-urlencoded"
 # The endings of the generated files, by generator. These clients are not recommended, so no test compiles them.
 UNRECOMMENDED = {"java": ".java", "kotlin": ".kt", "csharp": ".cs"}

@@ -24,9 +24,8 @@ class TestCounting:
         stage.captured(acme)
         cancelled = stage.hold(factories.checkout(acme))
         cancellations.cancel(acme, cancelled.pk, cause=CAUSE)
-        cancellations.cancel(
-            acme, factories.checkout(acme).pk, cause=CAUSE
-        )  # not counted, because this order was never held
+        # Not counted, because this order was never held.
+        cancellations.cancel(acme, factories.checkout(acme).pk, cause=CAUSE)
         hourly_counts.catch_up(clock.now())
         hours = list(PaymentHour.objects.all())
         assert sum(hour.captured_count for hour in hours) == 2

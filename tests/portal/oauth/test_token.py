@@ -102,9 +102,8 @@ class TestToken:
         assert refused["WWW-Authenticate"] == "Bearer"
 
     def test_is_looked_up_in_one_statement(self, api: Api) -> None:
-        api.get(
-            "webhooks/deliveries?limit=0"
-        )  # the first call of a minute also records that the key was used
+        # The first call of a minute also records that the key was used.
+        api.get("webhooks/deliveries?limit=0")
         with CaptureQueriesContext(connection) as queries:
             api.get("webhooks/deliveries?limit=0")
         assert len([query for query in queries if "checkout_apicall" not in query["sql"]]) == 1

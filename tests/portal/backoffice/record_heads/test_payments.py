@@ -36,9 +36,8 @@ class TestRefunds:
         assert "The merchant can make the refund again" in text_of(operator, failed)
 
     def test_with_an_open_discrepancy_have_its_remedy(self, operator: Client, failed: Refund) -> None:
-        Refund.objects.update(
-            settled_at=failed.created_at
-        )  # the card got the money, and its bank returned it
+        # The card got the money, and its bank returned it.
+        Refund.objects.update(settled_at=failed.created_at)
         part = Operation.objects.get(kind="refund")
         reporting.report_operation(part, kinds.REFUND_PART_FAILED)
         for row in (failed, part):
