@@ -120,17 +120,22 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
     """Send a capture again while it is still needed. After that, only look it up.
 
-    If the capture is no longer needed and never arrived, a void is sent. After the void has succeeded, a late capture
-    can no longer take the money. Rules doubt.capture_before, doubt.capture_after.
+    A void is sent in two cases: the capture is no longer needed and never arrived, or it is refused although an earlier
+    key might still take the money (see `outcomes.needs_fence`). After the void has succeeded, a late capture can no
+    longer take the money. Rules doubt.capture_before, doubt.capture_after, doubt.refusal.
     """
+    is_refused = False
     if is_capture_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
         outcome = _send_or_look_up(operation, deadline)
-        if outcome is not None and operations.is_captured_already(outcome):
+        if outcome is None:
+            return
+        if operations.is_captured_already(outcome):
             outcome = operations.look_up_capture(operation, deadline=deadline)
-        _record_outcome(operation, outcome)
-        return
-    outcome = operations.look_up_capture(operation, deadline=deadline)
-    fence = _begin_fence(*_lock_arguments(operation)) if outcome.verdict == Verdict.NOT_FOUND else None
+        is_refused = needs_fence = outcomes.needs_fence(operation, outcome)
+    else:
+        outcome = operations.look_up_capture(operation, deadline=deadline)
+        needs_fence = outcome.verdict == Verdict.NOT_FOUND
+    fence = _begin_fence(*_lock_arguments(operation), is_refused=is_refused) if needs_fence else None
     if fence is None:
         _record_outcome(operation, outcome)
     else:
@@ -148,17 +153,20 @@ def is_capture_wanted(checkout: Checkout, capture: Operation) -> bool:
     return share_outcomes.can_charge_mates(checkout)
 
 
-def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
+def _begin_fence(
+    checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None, *, is_refused: bool = False
+) -> Operation | None:
     """Record that a capture failed because it never arrived, and begin a void that makes a late capture impossible.
 
     Returns the void. Returns None if another process has recorded an outcome in the meantime. Also returns None if the
-    provider has accepted the capture, or if the order still needs it.
+    provider has accepted the capture, or if the order still needs it and the provider has not refused it.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         now = checkout.locked_at
         operation = operations.read_operation(capture_uuid)
-        if operation.state == State.PENDING or is_capture_wanted(checkout, operation):
+        is_needed = not is_refused and is_capture_wanted(checkout, operation)
+        if operation.state == State.PENDING or is_needed:
             return None
         never = Outcome(Verdict.FAILED, reason="never_arrived")
         if not operations.save_outcome(operation, never, now=now, lease=lease):

@@ -122,20 +122,26 @@ def _judge_answer(operation: Operation, outcome: Outcome) -> Outcome:
     still move the money, unless the provider has stored the refusal. `operation` must be read under the lock, because
     another process might have sent it in the meantime. Rule doubt.refusal.
     """
-    moves_money = operation.kind in (Kind.CAPTURE, Kind.REFUND)
-    is_of_one_call = moves_money and _is_refusal(outcome) and not outcome.reference
-    if is_of_one_call and (planning.was_sent_again(operation) or _has_replaced_order_capture(operation)):
+    is_of_one_call = operation.kind == Kind.REFUND and planning.was_sent_again(operation)
+    if operation.kind == Kind.CAPTURE:
+        is_of_one_call = planning.was_sent_again(operation) or has_earlier_key(operation)
+    if is_of_one_call and _is_refusal(outcome) and not outcome.reference:
         return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
     return outcome
 
 
-def _has_replaced_order_capture(operation: Operation) -> bool:
-    """Return whether the operation is the capture of an order and was also sent under an earlier key.
+def needs_fence(capture: Operation, outcome: Outcome) -> bool:
+    """Return whether a void must prove that a refused capture did not happen under an earlier key.
 
-    The captures of shares are excluded, because a share has no deadline at which a fence would end its capture.
+    This is so only for the capture of a share. The capture of an order is sent until the deadline, and then fenced.
     """
-    is_of_order = operation.kind == Kind.CAPTURE and operation.payment.kind == Payment.Kind.ORDER
-    return is_of_order and planning.replaced_operations(operation).exists()
+    is_of_share = capture.payment.kind == Payment.Kind.SHARE
+    return is_of_share and _is_refusal(outcome) and not outcome.reference and has_earlier_key(capture)
+
+
+def has_earlier_key(capture: Operation) -> bool:
+    """Return whether a capture was also sent under an earlier key."""
+    return planning.replaced_operations(capture).exists()
 
 
 def _is_refusal(outcome: Outcome) -> bool:

@@ -113,15 +113,18 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
         _notify_if_all_paid(checkout, now)
         settling.settle(checkout, now)
     else:
-        _mark_not_taken(operation.payment)
-        give_up_card(checkout, operation.payment, now)
-        if pledges.was_pledged(checkout, operation.payment):
-            LeadNotification.queue(checkout, LeadNotification.Kind.NOT_TAKEN, now, share)
+        _give_up_lost_capture(checkout, share, operation.payment, now)
 
 
-def _mark_not_taken(payment: Payment) -> None:
-    """Store, unless another reason is stored, that a mate's hold is released because it could not be captured."""
+def _give_up_lost_capture(checkout: Checkout, share: PaymentRequest, payment: Payment, now: datetime) -> None:
+    """Store that the payment could not be captured, unless another reason is stored, and reopen its share.
+
+    If the share was pledged, a message about the failure is queued for the lead.
+    """
     Payment.objects.filter(pk=payment.pk, decline_reason="").update(decline_reason=pledges.NOT_TAKEN)
+    give_up_card(checkout, payment, now)
+    if pledges.was_pledged(checkout, payment):
+        LeadNotification.queue(checkout, LeadNotification.Kind.NOT_TAKEN, now, share)
 
 
 def _notify_if_all_paid(checkout: Checkout, now: datetime) -> None:
@@ -145,7 +148,8 @@ def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None
     if operation.state == State.SUCCEEDED:
         share = _share_of(operation.payment)
         if share.status == ShareStatus.PAYING and _has_lost_capture(operation.payment):
-            _mark_not_taken(operation.payment)
+            _give_up_lost_capture(checkout, share, operation.payment, now)
+            return
         if share.status == ShareStatus.PLEDGED and open_operations.live_payment(share.pk) is None:
             pledges.end_pledge(share, now)
         reopen_share(checkout, share, now)
