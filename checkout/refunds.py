@@ -99,15 +99,23 @@ _REFUND_BY_REF = Prepared(
 RESTORED = "restored_{}"
 
 
-def restore_refund(checkout: Checkout, refund_uuid: UUID) -> None:
+def restore_refund(checkout: Checkout, refund_uuid: UUID) -> bool:
     """Recreate a refund that a restore of the database has lost, with the id that the provider has stored.
 
-    The refund gets its reference when the merchant repeats the call. This function does not plan an operation,
-    because the repair settles the order after it has found all lost operations. Must be called with the checkout
-    locked.
+    Returns False if the order cannot have had this refund. If another refund is pending in the restored database, it
+    must have failed before this refund began, so it is recorded as failed. The refund gets its reference when the
+    merchant repeats the call. This function does not plan an operation, because the repair settles the order after it
+    has found all lost operations. Must be called with the checkout locked.
     """
-    if checkout.status == Status.CAPTURED:
-        _write_refund(checkout, "", None, PUMP, refund_uuid)
+    found = Refund.objects.filter(pk=refund_uuid).first()
+    if found is not None:
+        return found.checkout_id == checkout.pk
+    if checkout.status not in (Status.CAPTURED, Status.REFUNDING):
+        return False
+    pending = checkout.refunds.filter(status=Refund.Status.PENDING)
+    pending.update(status=Refund.Status.FAILED, failure_reason="refused")
+    _write_refund(checkout, "", None, PUMP, refund_uuid)
+    return True
 
 
 def _adopt_restored(checkout: Checkout, ref: str) -> Refund | None:
@@ -145,7 +153,9 @@ def _write_refund(
     )
     refund.merchant_refund_ref = ref or RESTORED.format(refund.pk)
     refund.save(force_insert=True)
-    checkout.move(Status.REFUNDING, cause, now)
+    # Only a restored refund can begin while an earlier refund is pending.
+    if checkout.status != Status.REFUNDING:
+        checkout.move(Status.REFUNDING, cause, now)
     return refund
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from checkout import outcomes, refunds, settling
-from checkout.models import NO_CLAIM, Refund
+from checkout.models import NO_CLAIM
 from checkout.states import ShareStatus
 from payments import ledger, planning
 from payments.cause import PUMP
@@ -96,8 +96,13 @@ def _adopt_refund(reading: Reading, record: RefundRecord) -> Operation | None:
     return operation
 
 
-def _is_of_share(reading: Reading, record: RefundRecord) -> bool:
-    """Return whether the refund reimburses the lead for a share that is in our database."""
+def _has_purpose(reading: Reading, record: RefundRecord) -> bool:
+    """Return whether the share or the order's refund for which a lost refund was made is in our database.
+
+    A lost refund of the order is recreated. Returns False if it cannot be recreated.
+    """
+    if record.refund is not None:
+        return refunds.restore_refund(reading.checkout, record.refund)
     shares = reading.checkout.payment_requests
     return record.share is not None and shares.filter(pk=record.share).exists()
 
@@ -109,8 +114,7 @@ def _set_purpose(reading: Reading, operation: Operation, record: RefundRecord) -
     other refund was made by others, so it gets the purpose `outside`.
     """
     is_known = record.operation is None or Operation.objects.filter(pk=record.operation).exists()
-    has_aim = record.refund is not None or _is_of_share(reading, record)
-    if not reading.is_restored or is_known or not has_aim:
+    if not reading.is_restored or is_known or not _has_purpose(reading, record):
         operation.purpose = Purpose.OUTSIDE
         operation.resends = settling.returned_refund_on(reading.payment, at_least=record.amount)
         _cancel_links(reading)
@@ -118,8 +122,6 @@ def _set_purpose(reading: Reading, operation: Operation, record: RefundRecord) -
     operation.pk = record.operation or operation.pk
     operation.share_uuid, operation.refund_uuid = record.share, record.refund
     operation.purpose = Purpose.REIMBURSEMENT if record.share else Purpose.REFUND_PART
-    if record.refund and not Refund.objects.filter(pk=record.refund).exists():
-        refunds.restore_refund(reading.checkout, record.refund)
 
 
 def _cancel_links(reading: Reading) -> None:

@@ -1,7 +1,9 @@
 """After a restore, the repair adds the lost refunds, and the lost payments of mates' shares."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
+from uuid import uuid4
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -14,6 +16,7 @@ from checkout.restore import repair
 from checkout.split.share_rows import Share
 from config.lib import clock
 from payments.models import Discrepancy, Operation
+from payments.providers.sandbox import client
 from payments.providers.sandbox.models import Call
 from tests import mates, outside
 from tests.checkout.test_pledges import Pledged
@@ -58,6 +61,46 @@ class TestARefundThatWasLost:
         assert anew(captured).status == "refunding"
         settle(captured)
         assert anew(captured).status == "refunded" and borne() == {"4242": 0}
+
+    @pytest.mark.parametrize("mode", ["not_accepted", "refund_card_closed"])
+    def test_after_the_failure_of_an_earlier_refund_replaces_the_earlier_one(
+        self, captured: Checkout, began: datetime, mode: str
+    ) -> None:
+        """In the restored database, the earlier refund is still pending. Only one refund can be pending."""
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        backup = Backup()
+        break_down("refund", mode)
+        mates.pump(captured.pk)
+        refunds.accept(captured.merchant, captured.pk, ref="r-8", cause=CAUSE)
+        settle(captured)
+        backup.restore()
+        assert anew(captured).status == "refunding"
+        repaired(began)
+        assert anew(captured).status == "refunded" and borne() == {"4242": 0}
+        again = refunds.accept(captured.merchant, captured.pk, ref="r-8", cause=CAUSE)
+        assert not again.is_new
+        statuses = Refund.objects.order_by("merchant_refund_ref").values_list("merchant_refund_ref", "status")
+        assert list(statuses) == [("r-7", "failed"), ("r-8", "settled")]
+        nothing_moves_later(captured)
+
+    def test_for_an_order_that_is_already_refunded_is_recorded_as_made_by_staff(
+        self, captured: Checkout, began: datetime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A merchant can write any ids into a refund at the provider."""
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        settle(captured)
+        backup = Backup()
+        books = client.call_bank("movements", payment=captured.payment_id)
+        copied = replace(books.refunds[0], reference="re_2", operation=uuid4(), refund=uuid4())
+        forged = replace(books, refunds=[*books.refunds, copied])
+        monkeypatch.setitem(client.BANK_CALLS, "movements", lambda payment: forged)
+        backup.restore()
+        repair.repair(began)
+        assert anew(captured).status == "refunded" and Refund.objects.count() == 1
+        assert set(Operation.objects.filter(kind="refund").values_list("purpose", flat=True)) == {
+            "outside",
+            "refund_part",
+        }
 
     @pytest.mark.rule("sync.outside")
     @pytest.mark.parametrize("amount", [1500, 9000])
