@@ -202,8 +202,10 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
 
 def _is_proven_absent(outcome: Outcome, capture: Operation | None) -> bool:
     """Return whether the capture can no longer arrive, and the provider vouches that it never arrived."""
-    is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
-    return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
+    if outcome.verdict != Verdict.NOT_FOUND or not outcome.is_vouched or capture is None:
+        return False
+    ends_at = planning.last_call_ends_at(capture)
+    return ends_at is None or ends_at <= clock.now()
 
 
 def _send_or_look_up(operation: Operation, deadline: Deadline) -> Outcome | None:

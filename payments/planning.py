@@ -112,6 +112,15 @@ def calls_have_ended(operation: Operation, now: datetime) -> bool:
     return ended_at is None or ended_at <= now
 
 
+def last_call_ends_at(operation: Operation) -> datetime | None:
+    """Return the time after which a call with the operation's key or with an earlier key can no longer be carried out.
+
+    Return None if no call was sent.
+    """
+    ends = [calls_end_at(row) for row in (operation, *replaced_operations(operation))]
+    return max(filter(None, ends), default=None)
+
+
 def was_sent_again(operation: Operation) -> bool:
     """Return whether an operation was sent more than once."""
     first, last = operation.first_sent_at, operation.last_sent_at

@@ -8,6 +8,7 @@ from checkout import cancellations, refunds
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import ledger_proof
 from config.lib import clock
+from payments import operation_queue, planning
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
@@ -15,7 +16,7 @@ from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
 from tests import factories, mates
 from tests.factories import CAUSE
-from tests.outages import break_down, pass_time, pump
+from tests.outages import break_down, leave_in_doubt, pass_time, pump
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +45,25 @@ class TestAHold:
         factories.record(void, Outcome(no, reason="try_later"))
         pump()
         assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
+
+    def test_whose_release_is_refused_waits_for_a_capture_under_an_earlier_key(self, held: Checkout) -> None:
+        """The provider vouches that it does not have the capture, and carries out the earlier call later."""
+        earlier = leave_in_doubt(held)
+        break_down("capture", "down", times=9)
+        while not planning.was_replaced(earlier):
+            operation_queue.make_due(earlier)
+            mates.finish(earlier)
+            earlier.refresh_from_db()
+        factories.make_late(held)
+        break_down("void", "void_refused")
+        mates.pump(held.pk)
+        held.refresh_from_db()
+        assert held.status == "authorized"
+        bank.capture(key=earlier.pk, payment=earlier.payment_id)
+        mates.pump(held.pk)
+        held.refresh_from_db()
+        assert (held.status, Charge.objects.get().state) == ("captured", "captured")
+        assert ledger_proof.find_breaches() == []
 
     def test_that_staff_released_in_the_dashboard_counts_as_released(self, held: Checkout) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
