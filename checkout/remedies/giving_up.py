@@ -3,7 +3,7 @@
 The order then continues as if the operation had never been sent.
 """
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -30,8 +30,9 @@ CALLS_END_AFTER = operation_queue.MAX_PAYER_WAIT + timedelta(minutes=1)
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """End an authorization or a capture whose outcome is unknown. It then counts as failed.
 
-    This is allowed if the provider vouches that the operation never arrived. Otherwise, only an authorization can be
-    given up, and only if the service sends a void of it and the void succeeds. Returns the checkout's uuid. Raises
+    This is allowed if the provider vouches that the operation never arrived. A capture must also be so old that no call
+    for it can arrive any more. Without the provider's word, only an authorization can be given up, and only if the
+    service sends a void of it and the void succeeds. Returns the checkout's uuid. Raises
     NotAllowed.
     """
     queried = operations.read_operation(operation_uuid)
@@ -67,6 +68,19 @@ def _check_allowed(operation: Operation) -> None:
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if operation.kind == Kind.CAPTURE and operation_recovery.is_capture_wanted(checkout, operation):
         raise NotAllowed("The order still needs this capture. The service sends it automatically.")
+    if operation.kind == Kind.CAPTURE:
+        _check_capture_is_over(operation)
+
+
+def _check_capture_is_over(capture: Operation) -> None:
+    """Raise NotAllowed while a call for the capture could still take the money."""
+    ends_at = planning.last_call_ends_at(capture)
+    if ends_at is not None and ends_at > clock.now():
+        at = ends_at.astimezone(UTC) + timedelta(minutes=1)
+        raise NotAllowed(
+            "A call that was sent before could still take the money. The service looks the capture up, and releases the"
+            f" hold automatically. Give it up after {at:%d %B %Y, %H:%M} UTC, if it is then still in doubt."
+        )
 
 
 def _release_hold(queried: Operation, outcome: Outcome, cause: Cause) -> Operation:

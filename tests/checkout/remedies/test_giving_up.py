@@ -11,11 +11,12 @@ from checkout.models import Checkout
 from checkout.remedies.status_check import NotAllowed
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
-from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox import bank, fault_injection
 from payments.providers.sandbox.models import Charge
 from tests import mates
 from tests.checkout.remedies.remedy import NOTE, give_up, refuses
 from tests.factories import CAUSE, make_late
+from tests.outages import pass_time
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
 
@@ -88,6 +89,7 @@ class TestGivingUp:
     def test_a_capture_that_never_arrived_lets_the_hold_lapse(self, held: Checkout) -> None:
         operation = self._capture_in_doubt(held)
         make_late(held)
+        pass_time(operation, hours=26)
         give_up(operation)
         held.refresh_from_db()
         assert (held.status, held.void_reason) == ("voided", "auth_expired")
@@ -97,6 +99,16 @@ class TestGivingUp:
     def test_a_capture_is_refused_before_the_deadline(self, held: Checkout) -> None:
         refuses(give_up, self._capture_in_doubt(held), "still needs this capture")
 
+    def test_a_capture_that_can_still_arrive_is_refused(self, held: Checkout) -> None:
+        """The provider does not have the capture yet, but carries it out later."""
+        operation = self._capture_in_doubt(held)
+        make_late(held)
+        refuses(give_up, operation, "could still take the money")
+        bank.capture(key=operation.pk, payment=operation.payment_id)
+        mates.pump(held.pk)
+        held.refresh_from_db()
+        assert (held.status, Charge.objects.get().state) == ("captured", "captured")
+
     @pytest.mark.parametrize(
         ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]
     )
@@ -105,6 +117,7 @@ class TestGivingUp:
     ) -> None:
         operation = self._capture_in_doubt(held)
         make_late(held)
+        pass_time(operation, hours=26)
         fault_injection.set_fault(verb="look_up", mode=mode, times=1)
         refuses(give_up, operation, words)
 
