@@ -166,8 +166,13 @@ def _create_dispute(payment: Payment, record: DisputeRecord, now: datetime) -> D
 
 
 def _post_lines(dispute: Dispute, record: DisputeRecord, now: datetime) -> bool:
-    """Record the new balance lines of a dispute. Return whether there were any."""
-    if record.currency != dispute.payment.currency:
+    """Record the new balance lines of a dispute. Return whether any were recorded.
+
+    While the capture of the payment is not recorded, the lines are not recorded either. Otherwise, the ledger would
+    show that the dispute took money which the merchant never got.
+    """
+    is_captured = dispute.payment.movements.filter(kind=Movement.Kind.CAPTURED).exists()
+    if record.currency != dispute.payment.currency or not is_captured:
         return False
     recorded = set(dispute.movements.values_list("reference", flat=True))
     new = [line for line in record.lines if line.reference not in recorded]

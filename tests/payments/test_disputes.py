@@ -19,7 +19,7 @@ from payments.providers.sandbox import bank, client, disputing, settling
 from payments.providers.sandbox.models import Charge
 from tests import mates
 from tests.conftest import Api
-from tests.factories import CAUSE
+from tests.factories import CAUSE, make_late
 from tests.outages import leave_in_doubt
 from tests.outside import DISPUTED, balances, decide, dispute, hear
 from tests.refusals import nothing_moves
@@ -149,6 +149,34 @@ class TestADispute:
         assert held.status == "captured"
         kinds = Movement.objects.order_by("pk").values_list("kind", flat=True)
         assert list(kinds) == ["captured", "dispute_withdrawn"]
+
+    @pytest.mark.rule("dispute.booked", "sync.capture")
+    def test_of_a_dashboard_capture_takes_money_only_after_the_merchants_capture(
+        self, held: Checkout
+    ) -> None:
+        client.call_bank("act_in_dashboard", kind="capture", payment=held.payment_id)
+        found = dispute(held.payment)
+        assert (found.status, balances(held)) == ("open", {})
+        assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
+        assert balances(held) == {"provider": 9000, "merchant": -9000}
+        Inquiry.objects.update(due_at=clock.now())
+        tasks.answer_inquiries()
+        assert balances(held) == {}
+
+    @pytest.mark.rule("dispute.booked", "sync.capture")
+    @pytest.mark.parametrize("is_won", [True, False])
+    def test_of_a_dashboard_capture_after_the_hold_lapsed_is_not_in_the_ledger(
+        self, held: Checkout, is_won: bool
+    ) -> None:
+        client.call_bank("act_in_dashboard", kind="capture", payment=held.payment_id)
+        make_late(held)
+        tasks.expire_due()
+        mates.pump(held.pk)
+        found = dispute(held.payment)
+        decide(found, is_won=is_won)
+        held.refresh_from_db()
+        assert (held.status, balances(held)) == ("voided", {})
+        assert held.payment and Payment.objects.get(pk=held.payment_id).status == "captured"
 
     @pytest.mark.rule("dispute.lost")
     def test_with_a_reversed_decision_is_updated(self, captured: Checkout) -> None:
