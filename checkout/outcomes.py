@@ -230,6 +230,8 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
         captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
         apply_late_success(checkout, captures.latest("created_at"), "", now)
     elif was_captured:
+        # Otherwise, the card would count as held for ever, because no release of it can succeed.
+        Payment.objects.filter(pk=operation.payment_id).update(status=Payment.Status.CAPTURED)
         _report_unwanted_charge(operation, checkout)
     elif is_refused:
         _plan_void_again(operation, now)

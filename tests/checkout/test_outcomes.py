@@ -17,7 +17,7 @@ from payments import operation_queue, planning
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox import bank, fault_injection
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
@@ -132,6 +132,15 @@ def test_a_charge_after_the_end_is_reported_once_even_if_it_is_recorded_twice(he
     factories.record(late, Outcome(Verdict.SUCCEEDED, reference="late"))
     told = Discrepancy.objects.get()
     assert (told.kind, told.subject, told.operation) == ("captured_after_the_end", held.payment_id, void)
+
+
+@pytest.mark.rule("money.nothing_held")
+def test_a_hold_that_staff_captured_after_the_end_is_not_reported_as_a_forgotten_hold(held: Checkout) -> None:
+    bank.act_in_dashboard(kind="capture", payment=held.payment_id or held.pk)
+    cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+    mates.pump(held.pk)
+    assert Payment.objects.get().status == "captured" and ledger_proof.find_breaches() == []
+    assert [row.kind for row in Discrepancy.objects.all()] == ["captured_after_the_end"]
 
 
 @pytest.fixture
