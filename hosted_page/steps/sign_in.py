@@ -328,7 +328,10 @@ def submit_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if isinstance(result, HttpResponse):
         return result
     response = complete_sign_in(request, target, *result)
-    remembered_browsers.remember(request, response, result.person)
+    # At a paid order or share, a number that did not pay gets no code, and its attempts count against no limit of
+    # the number. A guessed code must therefore not prove the number.
+    if target.is_payable:
+        remembered_browsers.remember(request, response, result.person)
     return response
 
 

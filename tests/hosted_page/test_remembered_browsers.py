@@ -9,6 +9,7 @@ from django.db.models import F
 
 from checkout import captures
 from checkout.models import Checkout
+from config.lib import crypto
 from hosted_page import remembered_browsers, tasks
 from hosted_page.models import KnownBrowser, SignInCode, SmsMessage
 from hosted_page.privacy import data_export, data_subjects, erasure
@@ -102,6 +103,17 @@ class TestAKnownBrowser:
         assert "remember" not in words(there.get(sign_in="1"))
         assert there.post("/known")["Location"] == f"/pay?id={order.pk}"
         assert f"payer_{order.pk.hex}" not in there.client.cookies
+
+    @pytest.mark.rule("known.tick")
+    def test_is_not_remembered_at_a_paid_order(self, order: Checkout) -> None:
+        """At a paid order, a number that did not pay gets no code. A guessed code must not prove the number."""
+        stranger = Payer(order)
+        stranger.post("/phone", phone="07700 900999")
+        digest = crypto.keyed_digest("sign-in", f"{order.pk}:123456")
+        SignInCode.objects.filter(phone="+447700900999").update(code_digest=digest)
+        stranger.post("/code", code="123456", remember="yes")
+        assert SignInCode.objects.filter(phone="+447700900999", used_at__isnull=False).exists()
+        assert "payer_known" not in stranger.client.cookies and not KnownBrowser.objects.exists()
 
     @pytest.mark.rule("known.ends")
     def test_needs_a_code_after_thirty_days_even_if_it_was_used(self, lea: Payer) -> None:
