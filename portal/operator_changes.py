@@ -12,7 +12,7 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from payments.models import Merchant
-from portal import audit, lost_rights, team
+from portal import audit, team
 from portal.mail import outbox
 from portal.models import Membership, Role, User
 
@@ -77,13 +77,18 @@ def record_email(request: HttpRequest, person: User, *, before: str) -> None:
 
 
 def record_activity(request: HttpRequest, person: User) -> None:
-    """Record that an operator closed a person's account, or reopened it."""
+    """Record that an operator closed a person's account, or reopened it.
+
+    If the account was closed, end the person's open invitations, and mail the owners about the person's keys. The
+    person keeps their roles, but cannot use them until the account is reopened.
+    """
     if person.is_active:
         _record_of_person(request, person, "account_opened", email=person.email)
         return
     _record_of_person(request, person, "account_closed", email=person.email)
     for membership in _memberships_of(person):
-        lost_rights.report_keys(membership.merchant, person, before=membership.role, after="")
+        before, membership.role = membership.role, ""
+        team.take_rights(membership, before)
 
 
 def record_removed_factor(request: HttpRequest, authenticator: Authenticator) -> None:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from payments.models import Merchant
-from portal import keys
+from portal import keys, team
 from portal.models import AuditEntry, Invitation, Membership, Role, User
 from tests.portal import people, stage
 
@@ -165,6 +165,17 @@ class TestChange:
         assert any(key.client_id in mail.body for mail in people.mails())
         change_user(operator, person)
         assert entries(acme)[1] == ("account_opened", "Our support")
+
+    def test_that_closes_an_account_ends_the_persons_invitations(
+        self, operator: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        admin = stage.person(acme, Role.ADMIN)
+        for inviter in (admin, owner):
+            team.invite(inviter, f"friend-of-{inviter.role}@acme.example", Role.ADMIN)
+        change_user(operator, admin.user, is_active=None)
+        assert Membership.objects.get(pk=admin.pk).role == Role.ADMIN
+        open_invitations = Invitation.objects.filter(ended_at=None)
+        assert [row.email for row in open_invitations] == ["friend-of-owner@acme.example"]
 
     def test_that_deletes_a_second_factor_informs_its_person(
         self, delegate: Client, acme: Merchant, owner: Membership
