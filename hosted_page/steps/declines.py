@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
+
 from checkout.models import Customer, PaymentRequest
-from checkout.states import PLEDGEABLE
 from config.lib import batches, clock, crypto, quota
 from config.lib.database import queries
 from config.lib.quota import Limit
@@ -72,8 +73,11 @@ def _check_pledge_limits(card_try: "_CountedTry") -> None:
     share_tries = CardTry.objects.filter(subject=card_try.subject)
     if until := quota.locked_until(share_tries, PER_PLEDGE, now):
         raise TooManyOfOrder(until, now)
-    pledged = PaymentRequest.every.filter(checkout__status__in=PLEDGEABLE).values("pk")
-    phone_tries = CardTry.objects.filter(phone_digest__in=card_try.phones, subject__in=pledged)
+    shares = PaymentRequest.every.filter(pk=OuterRef("subject"))
+    # Before the capture, mates can only pledge. The attempts of orders that have ended count too, so that a new order
+    # does not allow further cards.
+    pledged = shares.exclude(checkout__captured_at__lte=OuterRef("created_at"))
+    phone_tries = CardTry.objects.filter(Exists(pledged), phone_digest__in=card_try.phones)
     if until := quota.locked_until(phone_tries, PER_PHONE_OF_PLEDGE, now):
         raise TooManyDeclines(until, now)
 
