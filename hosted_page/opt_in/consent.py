@@ -13,7 +13,7 @@ from django.db.models import Case, Max, Q, QuerySet, When
 from django.utils.translation import get_language, gettext_lazy, override
 
 from checkout.models import Customer, MerchantCustomer
-from config.lib import clock, crypto
+from config.lib import clock, crypto, quota
 from config.lib.prepared import Prepared
 from hosted_page.models import OptIn, OptInText
 from hosted_page.opt_in import event
@@ -165,6 +165,8 @@ def erase_events(opt_ins: QuerySet[OptIn]) -> None:
 
 
 def _check_tick_limit(target: PaymentTarget) -> None:
+    """Raise TooManyTicks if the limit is reached. A lock makes parallel opt-ins wait, so that each one is counted."""
+    quota.lock(f"opt_in:{target.subject}")
     opt_ins = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
     if opt_ins.count() >= MAX_TICKS:
         raise TooManyTicks
