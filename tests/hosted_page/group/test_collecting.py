@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from checkout import authorizations, cancellations, captures, pledges
+from checkout import authorizations, captures, pledges
 from checkout.models import Checkout, PaymentRequest, Prefill
 from config.lib import clock
-from config.lib.quota import Limit
 from hosted_page.models import SmsMessage
-from hosted_page.steps import declines
 from payments import operator_stops
-from payments.models import Merchant, Operation
+from payments.models import Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
 from tests import factories, mates
@@ -213,22 +211,6 @@ class TestAMate:
         )
         finn.give_card()
         assert finn.status() == "open"
-
-    @pytest.mark.rule("pledge.cards")
-    def test_cannot_use_further_cards_after_the_orders_have_ended(
-        self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(declines, "PER_PHONE_OF_PLEDGE", Limit(2, timedelta(days=1)))
-        statuses = []
-        for _ in range(3):
-            order = factories.checkout(acme)
-            mates.split(order, 2000, everyone_first=True)
-            SmsMessage.objects.all().delete()  # otherwise the number must wait for its next code
-            made = Mate(share(order, 2))
-            made.pay()
-            statuses.append(made.status())
-            cancellations.cancel(acme, order.pk, cause=CAUSE)
-        assert statuses == ["pledged", "pledged", "open"]
 
     @pytest.mark.rule("pledge.withdraw")
     def test_can_withdraw(self, finn: Mate) -> None:
