@@ -91,6 +91,12 @@ def due_operations_of(checkout_uuid: UUID) -> list[UUID]:
     return list(late.values_list("pk", flat=True))
 
 
+def has_leased_operation(checkout_uuid: UUID) -> bool:
+    """Return whether a process leases an operation of a checkout that has not ended (see `is_leased`)."""
+    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=Operation.NOT_ENDED)
+    return rows.filter(lease_token__isnull=False, next_attempt_at__gt=clock.now()).exists()
+
+
 def claim(
     *, limit: int, operation_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
 ) -> Sequence[Operation]:

@@ -3,6 +3,7 @@
 Rule sandbox.advance.
 """
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -17,6 +18,7 @@ from checkout.models import ApiCall, Checkout, GroupLink, LeadNotification, Paym
 from checkout.states import OperationInProgress, ShareStatus
 from checkout.syncing import notifications, sync
 from config.lib.database import queries
+from config.lib.deadline import Deadline
 from hosted_page import statements
 from hosted_page.models import CardTry, SignInCode, SmsMessage
 from payments import open_operations, operation_queue
@@ -25,6 +27,9 @@ from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
 from webhooks import outbox
 
+# The helper waits at most this long for operations that a worker has claimed.
+WORKER_SECONDS = 5.0
+ASK_AGAIN_SECONDS = 0.05
 # The times that move: CHECKOUT_TIMES are in the checkout's own row, and RELATED_TIMES are in the other rows
 # about it. `updated_at` is set to the current time.
 CHECKOUT_TIMES = (
@@ -73,7 +78,20 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
         mate_shares.expire(share.pk)
+    _finish_operations(checkout_uuid)
+
+
+def _finish_operations(checkout_uuid: UUID) -> None:
+    """Finish all due operations of a checkout, and wait until workers have finished those that they have claimed.
+
+    The bank's notification wakes the workers, so a worker can claim an operation first. Without the wait, the response
+    would show the checkout as it was before the outcome.
+    """
+    patience = Deadline.after(WORKER_SECONDS)
     operation_recovery.finish_due_operations(checkout_uuid)
+    while operation_queue.has_leased_operation(checkout_uuid) and patience.remaining():
+        time.sleep(ASK_AGAIN_SECONDS)
+        operation_recovery.finish_due_operations(checkout_uuid)
 
 
 def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:

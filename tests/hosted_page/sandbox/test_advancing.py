@@ -1,6 +1,8 @@
 """The sandbox helper `advance`, which lets time pass for one checkout."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,14 +11,15 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from pytest_django.fixtures import Settings
 
-from checkout import tasks
+from checkout import operation_recovery, tasks
 from checkout.models import ApiCall, Checkout, IdempotencyKey
 from checkout.proof import ledger_proof
 from config.lib import clock
-from payments import bookings
+from payments import bookings, operation_queue
 from payments.models import Booking, Discrepancy, Movement, Operation, Payment, Posting
+from payments.provider import Verdict
 from payments.providers.sandbox import client, notifications
-from payments.providers.sandbox.models import BankNotification
+from payments.providers.sandbox.models import BankNotification, Call
 from portal.models import CheckoutNote, Role
 from tests import factories
 from tests.conftest import Api
@@ -32,6 +35,26 @@ SPLIT = {"shares": [{"name": "Finn", "amount": 2000}]}
 
 def refund(api: Api, checkout: Checkout) -> None:
     assert api.post(f"checkouts/{checkout.pk}/refund", {"merchant_refund_ref": "r"}).status_code == 204
+
+
+def claim_accepted_refund(checkout: Checkout) -> Operation:
+    """Send the refund of a checkout to the bank, which accepts it, and claim it like a worker that looks it up."""
+    operation_recovery.finish_due_operations(checkout.pk)
+    operation = Operation.objects.get(kind=Operation.Kind.REFUND)
+    operation_queue.make_due(operation)
+    (claimed,) = operation_queue.claim(limit=1, operation_uuid=operation.pk)
+    return claimed
+
+
+def finish_after_settlement(claimed: Operation) -> None:
+    """Finish a claimed refund a moment after the bank has settled it, like a slow worker."""
+    try:
+        while not Call.objects.filter(kind="refund", verdict=Verdict.SUCCEEDED).exists():
+            time.sleep(0.02)
+        time.sleep(0.5)
+        operation_recovery.finish_operation(claimed)
+    finally:
+        connection.close()
 
 
 def seconds_between(end: str, start: str) -> float:
@@ -70,6 +93,20 @@ class TestAdvance:
     def test_settles_a_refund(self, api: Api, captured: Checkout) -> None:
         api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"})
         assert post(api, captured, "advance", {"seconds": 10}).json()["data"]["status"] == "refunded"
+
+    @pytest.mark.rule("sandbox.advance")
+    @pytest.mark.django_db(transaction=True)
+    def test_waits_for_a_refund_that_a_worker_has_claimed(
+        self, api: Api, captured: Checkout, settings: Settings
+    ) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 2
+        refund(api, captured)
+        claimed = claim_accepted_refund(captured)
+        with ThreadPoolExecutor(1) as pool:
+            worker = pool.submit(finish_after_settlement, claimed)
+            shown = post(api, captured, "advance", {"seconds": 10}).json()["data"]
+            worker.result()
+        assert (shown["status"], shown["refunds"][0]["status"]) == ("refunded", "settled")
 
     @pytest.mark.usefixtures("posted")
     def test_settles_a_refund_before_it_is_returned(
