@@ -77,7 +77,7 @@ class RefundOut(Out):
         help_text="Your own reference, unique among all your refunds. Repeating it for the same checkout is "
         "safe."
     )
-    reason = fields.Text(maximum=500, allow_null=True, help_text="Your reason, in your own words.")
+    reason = fields.Text(minimum=0, maximum=500, allow_null=True, help_text="Your reason, in your own words.")
     status = OpenChoice(
         Refund.Status,
         help_text="`pending` until the provider has confirmed or refused the refund. How long this takes depends on "

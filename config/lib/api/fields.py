@@ -25,10 +25,11 @@ _MISREAD_CHARACTERS = re.compile(r"[\s\\]")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
-# The API document's pattern for a text that is not blank and has no control characters. Generated clients use
-# the pattern in many regex dialects, and PHP matches it against UTF-8 bytes. It therefore has no look-ahead and
-# no `\\u`, and does not exclude the control characters from U+0080 on.
-_PRINTABLE = r"^[^\x00-\x1F\x7F]*[^\x00-\x1F\x7F\s][^\x00-\x1F\x7F]*$"
+# The API document's patterns for a text without control characters: one that can be blank, and one that cannot.
+# Generated clients use the patterns in many regex dialects, and PHP matches them against UTF-8 bytes. They therefore
+# have no look-ahead and no `\\u`, and do not exclude the control characters from U+0080 on.
+_PRINTABLE = r"^[^\x00-\x1F\x7F]*$"
+_NOT_BLANK = r"^[^\x00-\x1F\x7F]*[^\x00-\x1F\x7F\s][^\x00-\x1F\x7F]*$"
 MAX_AHEAD = timedelta(seconds=60)  # how far a caller's clock can be ahead of the service's clock
 Schema = dict[str, Any]  # the schema of a field in the API's document
 # Error texts that every field uses instead of the library's texts.
@@ -64,9 +65,10 @@ class Body(Serializer[Any]):
 
 
 class Text(Field[str, Any, str, Any]):
-    """A string of `minimum` to `maximum` characters, not blank, without control characters.
+    """A string of `minimum` to `maximum` characters, without control characters.
 
-    `format` appears only in the API's document. The field's serializer checks the format. Rule create.texts.
+    It is not blank, unless `minimum` is 0. `format` appears only in the API's document. The field's serializer checks
+    the format. Rule create.texts.
     """
 
     default_error_messages = ERROR_TEXTS
@@ -91,7 +93,8 @@ class Text(Field[str, Any, str, Any]):
 
     def schema(self) -> Schema:
         limits = {"minLength": self.minimum, "maxLength": self.maximum}
-        form = {"format": self.format} if self.format else {"pattern": _PRINTABLE}
+        pattern = _NOT_BLANK if self.minimum else _PRINTABLE
+        form = {"format": self.format} if self.format else {"pattern": pattern}
         return {"type": "string", **limits, **form}
 
 

@@ -211,6 +211,17 @@ class TestAnswers:
         self.fits(document, api.post(f"checkouts/{held.pk}/refund", ref), "refund_checkout")
         assert seen == ["created", "authorized", "captured", "refunding", "refunded"]
 
+    @pytest.mark.rule("api.document")
+    @pytest.mark.parametrize("reason", ["", " "])
+    def test_of_a_refund_with_a_blank_reason_fit_the_schema(
+        self, document: dict[str, Any], api: Api, captured: Checkout, reason: str
+    ) -> None:
+        request = {"merchant_refund_ref": "R-1", "reason": reason}
+        described.validator(document, document["components"]["schemas"]["RefundRequest"]).validate(request)
+        assert api.post(f"checkouts/{captured.pk}/refund", request).status_code == 204
+        assert self._read(document, api, captured) == "refunding"
+        self.fits(document, api.get("checkouts"), "list_checkouts")
+
     def test_of_reads_of_ended_checkouts_fit_the_schema(
         self, document: dict[str, Any], api: Api, pay: Callable[..., Checkout], unpaid: Checkout
     ) -> None:
