@@ -165,6 +165,7 @@ def bill_context(target: PaymentTarget, leads_bill: bill.Bill) -> dict[str, Any]
     return {
         "bill": leads_bill,
         "one_link": link,
+        "return_url_path": target.checkout.return_url if leads_bill.failed_refund else "",
         **{f"{step}_action": target.address(step) for step in BILL_STEPS},
     }
 

@@ -1,12 +1,13 @@
 """The bar on the lead's bill, and the sums below it. Each person's part is as wide as the person's amount is large."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
 from checkout.current_checkouts import Split
 from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_PAID
 from hosted_page import share_bar
 from hosted_page.group import group_members
 from hosted_page.group.bill_lines import Line, OutsideEvents
@@ -21,33 +22,58 @@ YOU_WIDTH = 12
 
 @dataclass(frozen=True)
 class Part:
-    """One person's part of the bar. `x` and `width` are its start and its width in per cent of the bar."""
+    """A part of the bar. `x` and `width` are its start and its width in per cent of the bar.
 
-    line: Line
-    x: str
-    width: str
+    `person` is the number of the person's colour, or 0 if the look has its own colour.
+    """
+
+    look: str
+    person: int
     letters: str
     icon: str
+    is_lead: bool = False
+    x: str = ""
+    width: str = ""
 
 
-def parts_of(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
-    """Return the parts of the bar. A person whose amount is 0 has no part."""
-    amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
-    drawn = zip(all_lines, share_bar.places(amounts), strict=True)
+def parts_of(
+    checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line], returned: int
+) -> list[Part]:
+    """Return the parts of the bar. A person whose amount is 0 has no part.
+
+    If banks have returned an amount to mates (`returned`), a part without a name shows it. The paid shares then
+    have one common part, so that the bar does not show which mate got money back (rule dispute.lost).
+    """
+    own = checkout.amount - sum(share.amount for share in shares)
+    amounts = [own, *(share.amount for share in shares)]
+    rows = [(_part_of(line), amount) for line, amount in zip(all_lines, amounts, strict=True)]
+    if returned:
+        rows = _merge_paid_shares(shares, rows, returned)
     is_large = len(all_lines) >= NO_LETTERS_FROM
-    return [_part_of(line, x, width, is_large=is_large) for line, (x, width) in drawn if width]
+    drawn = zip(rows, share_bar.places([amount for _, amount in rows]), strict=True)
+    return [_place(part, x, width, is_large=is_large) for (part, _), (x, width) in drawn if width]
 
 
-def _part_of(line: Line, x: float, width: float, *, is_large: bool) -> Part:
+def _part_of(line: Line) -> Part:
     letters = _("You") if line.is_lead else line.initial
-    has_room = not is_large and width >= (YOU_WIDTH if line.is_lead else group_members.ROOM)
-    return Part(
-        line=line,
-        x=f"{x:.3f}",
-        width=f"{width:.3f}",
-        letters=letters if has_room else "",
-        icon=_icon_of(line) if has_room else "",
-    )
+    return Part(line.look, line.person, letters, _icon_of(line), is_lead=line.is_lead)
+
+
+def _merge_paid_shares(
+    shares: Sequence[PaymentRequest], rows: Sequence[tuple[Part, int]], returned: int
+) -> list[tuple[Part, int]]:
+    """Return the rows with one row for all paid shares, and one for the amount that banks returned to mates."""
+    lead, *mates = rows
+    unpaid = [row for row, share in zip(mates, shares, strict=True) if share.status not in SHARE_PAID]
+    paid = sum(share.amount for share in shares if share.status in SHARE_PAID) - returned
+    return [lead, *unpaid, (Part("paid", 2, "", "check"), paid), (Part("returned", 0, "", "back"), returned)]
+
+
+def _place(part: Part, x: float, width: float, *, is_large: bool) -> Part:
+    """Return the part at its place. If it is too narrow for its letters and its icon, leave them out."""
+    has_room = not is_large and width >= (YOU_WIDTH if part.is_lead else group_members.ROOM)
+    placed = replace(part, x=f"{x:.3f}", width=f"{width:.3f}")
+    return placed if has_room else replace(placed, letters="", icon="")
 
 
 def _icon_of(line: Line) -> str:
@@ -60,7 +86,7 @@ def labelled_sums(borne: Split, events: OutsideEvents, currency: str) -> list[di
     If a bank returned an amount to a mate, it no longer counts as paid by a mate. If mates have paid no other
     amount, the sum of their payments is left out.
     """
-    returned = events.back.from_mates if events.back else 0
+    returned = events.returned_to_mates
     amounts = {"mine": borne.yours, "out": borne.out, "paid": borne.paid - returned}
     if returned and not amounts["paid"]:
         del amounts["paid"]

@@ -65,6 +65,11 @@ class OutsideEvents:
         return self.back is not None and self.back.own != ""
 
     @property
+    def returned_to_mates(self) -> int:
+        """Amount of the mates' paid shares that banks have returned, in minor units."""
+        return self.back.from_mates if self.back else 0
+
+    @property
     def outside(self) -> int:
         """Amount that was refunded to the lead's card directly at the provider, in minor units."""
         lead = self.accounts.lead if self.accounts else None

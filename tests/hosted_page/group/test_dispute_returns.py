@@ -81,7 +81,9 @@ class TestLostDisputeOfAMate:
         told = "A bank has returned £20.00 to a mate’s card. Acme Tickets covers this amount, not you."
         assert f"{told} Your mates are no longer asked to pay. You cover any share that is not paid." in page
         assert "Mates paid" not in page and "Returned to a mate£20.00" in page
-        assert 'class="group-key look-returned"' in main(lead.get())
+        shown = main(lead.get())
+        assert 'class="group-key look-returned"' in shown and '<svg class="look-returned" ' in shown
+        assert '<svg class="look-paid' not in shown
         assert "You cover it" in page and "Confirmed and paid" not in page, "Amy’s"
         assert "whether your order is still valid" in page and "Your bank" not in page
 
@@ -94,6 +96,19 @@ class TestLostDisputeOfAMate:
         lose(paid.share)
         page = text(main(lead.get()))
         assert "You’re covering £40.00, your own share" in page and "no longer asked" not in page
+
+    def test_draws_one_part_for_all_who_paid_so_that_the_bar_names_no_mate(
+        self, lead: Payer, paid: Mate, order: Checkout
+    ) -> None:
+        amy = order.payment_requests.get(position=3)
+        mates.pay(amy)
+        assert mates.settled(amy) == ShareStatus.REIMBURSED
+        lose(paid.share)
+        shown = main(lead.get())
+        bar = shown[shown.index("<svg class=\"group-bar") : shown.index("<dl")]
+        looks = [line.partition('"')[0] for line in bar.split('<svg class="look-')[1:]]
+        assert looks == ["mine person-1", "paid person-2", "returned"]
+        assert "<text" not in bar.partition("look-paid")[2]
 
     def test_before_the_reimbursement_leaves_the_share_with_the_lead(self, lead: Payer, owed: Mate) -> None:
         lose(owed.share)

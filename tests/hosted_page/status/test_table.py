@@ -66,6 +66,9 @@ def test_a_failed_refund_is_reported_to_everyone_who_could_see_it(group: Group) 
     assert "The refund did not go through" in bill and "Acme Tickets tried to refund £90.00" in bill
     assert "Acme Tickets still has the money. Ask Acme Tickets what happens next." in bill
     assert "tried to refund" in plain(words(Payer(group.order).get()))
+    shown = words(group.lead.get())
+    assert '<div id="one-link" class="one-link-quiet"' in shown, "the next step is to ask the shop"
+    assert '<a class="button button-main" id="return"' in shown
     assert sum(mates.borne(group.order).values()) == group.order.amount
 
 
