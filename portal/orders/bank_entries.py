@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from checkout.models import Checkout
 from checkout.states import Status
-from payments import disputes, money
+from payments import disputes, money, planning
 from payments.models import Booking, Dispute, Movement, Operation, Payment, Posting
 from portal.orders import disputed, reasons
 from portal.orders.entries import REFUND_FAILED, Entry, Window, card_of
@@ -63,8 +63,8 @@ UNDER_WAY = {
 }
 # For each reason why the bank did not carry out an operation: the end of the title, and the text.
 NOT_CARRIED_OUT = {
-    "withdrawn": ("not sent", "It was planned, and is not sent any more."),
-    "new_key": ("did not arrive", "The bank did not get this request, so we sent a new one."),
+    planning.WITHDRAWN: ("not sent", "It was planned, and is not sent any more."),
+    planning.REPLACED: ("did not arrive", "The bank did not get this request, so we sent a new one."),
 }
 
 
@@ -212,12 +212,11 @@ def _operation_text(operation: Operation, postings: Sequence[Posting], *, is_ret
 
 def _parent_key(checkout: Checkout, operation: Operation) -> str:
     """Return the key of the entry that includes this operation, or "" if the operation has a separate entry."""
-    has_failed = operation.state == State.FAILED
     if operation.kind == Operation.Kind.REFUND:
         is_all = operation.amount == checkout.amount and operation.refund_uuid
-        if not is_all or operation.state not in (State.FAILED, State.SUCCEEDED):
+        if not is_all or operation.reason in NOT_CARRIED_OUT:
             return ""
-        return REFUND_FAILED if has_failed else Status.REFUNDED
+        return {State.FAILED: REFUND_FAILED, State.SUCCEEDED: Status.REFUNDED}.get(State(operation.state), "")
     if operation.state != State.SUCCEEDED:
         return ""
     if operation.payment.kind == Payment.Kind.SHARE:

@@ -6,15 +6,17 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
+from checkout import refunds
 from checkout.models import Checkout, PaymentRequest
 from checkout.remedies import settling_outside
-from payments import money
+from config.lib import clock
+from payments import money, planning
 from payments.models import Booking, Operation
 from payments.providers.sandbox import client as bank_client
 from portal.orders import bank_entries
-from portal.orders.entries import Entry, Window
+from portal.orders.entries import REFUND_FAILED, Entry, Window
 from portal.orders.order import Order
-from tests import mates
+from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outside import come_back, decide, dispute, hear, refund_outside, reimburse, returned
 
@@ -58,6 +60,20 @@ class TestEntries:
         (entry,) = entries_of(held)
         assert entry.title == f"Holding £90.00 on Visa ending 4242: {title}"
         assert (entry.tone, entry.text) == ("still", text)
+
+    @pytest.mark.parametrize("reason", [planning.REPLACED, planning.WITHDRAWN])
+    def test_of_a_refund_that_the_bank_did_not_get_are_not_part_of_its_failure(
+        self, captured: Checkout, reason: str
+    ) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        factories.replace_key(Operation.objects.select_related("payment").get(kind="refund"))
+        Operation.objects.filter(reason=planning.REPLACED).update(reason=reason)
+        Operation.objects.filter(kind="refund", ended_at=None).update(
+            state="failed", reason="refused", ended_at=clock.now()
+        )
+        not_sent, refused = (entry for entry in entries_of(captured) if "Giving" in entry.title)
+        assert (not_sent.part_of, refused.part_of) == ("", REFUND_FAILED)
+        assert not_sent.tone == "still" and refused.tone == "stop"
 
     def test_of_captured_money_show_its_postings(self, captured: Checkout) -> None:
         held, taken = entries_of(captured)
