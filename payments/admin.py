@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from config.lib.admin import columns
 from config.lib.admin.readonly import ReadOnlyAdmin
-from payments import disputes, money
+from payments import disputes, money, planning
 from payments.merchants import admin as merchants_admin
 from payments.models import (
     BalanceEntry,
@@ -122,8 +122,20 @@ class OperationAdmin(MoneyAdmin):
             f"the {str(row.get_kind_display()).lower()} of {money.display(row.amount, row.payment.currency)}"
         )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return planning.with_first_sending(super().get_queryset(request))
+
     def column(self, name: Any) -> Any:
-        return self.purpose_words if name == "purpose" else super().column(name)
+        columns_in_words = {"purpose": self.purpose_words, "attempts": self.calls}
+        return columns_in_words.get(name) or super().column(name)
+
+    @admin.display(description="calls to the provider")
+    def calls(self, operation: Any) -> str:
+        """Return the number of calls. After a new key, the calls under the earlier keys count too."""
+        own, under_all_keys = operation.attempts, operation.all_attempts
+        if own == under_all_keys:
+            return str(own)
+        return f"{under_all_keys} under all keys, {own} under the current one"
 
     @admin.display(description="purpose")
     def purpose_words(self, operation: Operation) -> str:

@@ -20,7 +20,7 @@ from checkout.remedies import giving_up, outstanding_refund, reasons, sending, s
 from checkout.remedies.status_check import NotAllowed
 from config.lib import locks
 from config.lib.admin import columns, confirmation, lists
-from payments import money, operation_queue, planning, restore_guard
+from payments import money, operation_queue, restore_guard
 from payments.admin import BookingAdmin, OperationAdmin
 from payments.cause import cause_of_operator
 from payments.discrepancies import definitions
@@ -158,8 +158,7 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
         return reasons.reason_text(operation.reason)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows = planning.with_first_sending(super().get_queryset(request))
-        return outstanding_refund.with_refund_facts(rows)
+        return outstanding_refund.with_refund_facts(super().get_queryset(request))
 
     def offers(self, action: str, row: Operation) -> bool:
         is_refused = row.state in (State.FAILED, State.DECLINED) or outstanding_refund.was_returned(row)

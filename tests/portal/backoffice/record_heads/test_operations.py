@@ -72,7 +72,9 @@ class TestOperations:
         Operation.objects.filter(pk=unclear.pk).update(created_at=start, attempts=4)
         unclear.refresh_from_db()
         assert "It was first requested" not in text_of(operator, unclear)
-        told = text_of(operator, factories.replace_key(unclear))
+        newest = factories.replace_key(unclear)
+        told, whole = text_of(operator, newest), operator.get(address_of(newest)).content.decode()
+        assert "4 under all keys, 0 under the current one" in whole and "Attempts</label>" not in whole
         when = f"on {start.day} {start:%b} at {start:%H:%M:%S}"
         assert f"It was first requested {when}. The service has made 4 calls since then." in told
 
