@@ -29,7 +29,7 @@ UNREADABLE_ANSWER = DiscrepancyKind(
     "unreadable_answer",
     "The provider gave an answer that makes no sense",
     "The service asks again until it understands the answer. Find the log line “provider said something strange”. If it"
-    " comes again, show it to the provider’s support.",
+    " comes again, show it to the provider’s support. Then close the discrepancy.",
     UNCLEAR,
 )
 
@@ -123,8 +123,8 @@ REFUND_PART_FAILED = DiscrepancyKind(
 REFUND_RETURNED = DiscrepancyKind(
     "refund_returned",
     "A settled refund came back to the provider",
-    "The provider has the money, and the payer does not. Send it again. If the card cannot take it, pay the payer"
-    " another way, then choose Settled outside. This closes automatically when the payer has the money.",
+    "The provider has the money, and the payer does not. If the card can take the money, send it again. If it cannot,"
+    " pay the payer another way, then choose Settled outside. This closes automatically when the payer has the money.",
     UNREFUNDED,
     (SEND_AGAIN, SETTLE_OUTSIDE),
 )
@@ -239,7 +239,7 @@ UNREADABLE_NOTIFICATION = DiscrepancyKind(
     "unreadable_notification",
     "A notification could not be read",
     "Find the log line “unreadable notification”, which names the error. If it comes again, the adapter does not know"
-    " this message of the provider: report it to the developers.",
+    " this message of the provider: report it to the developers. Then close the discrepancy.",
     NOTIFICATIONS,
 )
 
@@ -264,7 +264,7 @@ CARD_PAGE_CHANGED = DiscrepancyKind(
     "card_page_changed",
     "Browsers get another payment page than this release delivers",
     "The facts name each difference. Compare proxies, content network and servers with the release. Stop all payments"
-    " until you know the cause.",
+    " until you know the cause. Then close the discrepancy.",
     PAYMENT_PAGE,
 )
 CARD_PAGE_UNCHECKED = DiscrepancyKind(
@@ -282,7 +282,7 @@ def _proof_breach(name: str, sentence: str) -> DiscrepancyKind:
     """Return a kind for breaches that `manage.py prove_ledger` finds."""
     what_to_do = (
         "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
-        " merchant."
+        " merchant. Then close the discrepancy."
     )
     return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, BROKEN)
 

@@ -21,8 +21,9 @@ from checkout.remedies import outstanding_refund
 from checkout.settling import amounts_owed
 from config.lib.admin import columns
 from config.lib.admin.readonly import OperatorAdmin
-from payments import money
+from payments import money, planning
 from payments.discrepancies import definitions, kinds
+from payments.discrepancies.definitions import Remedy
 from payments.models import Discrepancy, Dispute, Operation, Payment
 from portal.backoffice import ages, frame
 from portal.orders import reasons
@@ -200,6 +201,21 @@ def instructions_of(row: Discrepancy, now: datetime) -> str:
     if row.closed_at is None and now - first < amounts_owed.TRIED_FOR:
         return instructions
     return instructions.removeprefix(kinds.RETRIED_HOURLY).lstrip()
+
+
+def remedies_of(row: Discrepancy, operation: Operation | None = None) -> Sequence[Remedy]:
+    """Return the remedies of a discrepancy that have a button now. All their buttons are on one page.
+
+    `operation` is the attempt whose page shows the buttons. By default, it is the one that was reported. If an
+    operation in doubt has ended since, or if the whole refund has failed, the only remedy is to close the discrepancy.
+    """
+    remedies, target = row.kind_entry.remedies, operation or row.operation
+    if target is None or not remedies or remedies[0].page == "discrepancy":
+        return remedies
+    offered = tuple(remedy for remedy in remedies if admin_of(target).offers(remedy.action, target))
+    has_ended = row.kind in planning.DOUBTS and target.ended_at is not None
+    is_over = has_ended or outstanding_refund.has_failed_as_a_whole(target)
+    return (definitions.CLOSE,) if is_over and not offered else offered
 
 
 def _card_words(operation: Operation | None) -> str:

@@ -3,11 +3,11 @@
 from django.db.models.functions import Now
 from django.http import HttpRequest
 
-from payments.discrepancies import kinds
+from payments.discrepancies import definitions, kinds
 from payments.models import Discrepancy
 from portal.backoffice import badges, cases
 from portal.backoffice.order import format_when
-from portal.backoffice.record_heads.head import Head, Link, link_to, link_to_order
+from portal.backoffice.record_heads.head import Head, Link, link_to, link_to_order, page_of_remedies
 
 ON_DISPUTE = (
     kinds.DISPUTED,
@@ -32,23 +32,10 @@ def head_of_discrepancy(row: Discrepancy, request: HttpRequest) -> Head:
         return Head(
             summary, f"No action is needed: it was closed {format_when(row.closed_at)}.", badge, links
         )
-    action = "close" if _is_closed_here(row) else ""
-    return Head(summary, _step(row, case.instructions), badge, links, is_waiting=True, action=action)
-
-
-def _is_closed_here(row: Discrepancy) -> bool:
-    """Return whether the button for the remedy is on the discrepancy's own page."""
-    return bool(row.kind_entry.remedies) and row.kind_entry.remedies[0].page == "discrepancy"
-
-
-def _step(row: Discrepancy, instructions: str) -> str:
-    """Return the instructions for this kind of discrepancy. If the buttons are on a different page, name that page."""
-    kind = row.kind_entry
-    if not kind.remedies or _is_closed_here(row) or row.operation_id is None:
-        return instructions
-    verbs = " and ".join(verb.words for verb in kind.remedies)
-    are = "are" if len(kind.remedies) > 1 else "is"
-    return f"{instructions} {verbs} {are} on the operation’s page."
+    remedies = cases.remedies_of(row)
+    step = f"{case.instructions} {page_of_remedies(remedies, 'discrepancy')}".strip()
+    action = definitions.CLOSE.action if definitions.CLOSE in remedies else ""
+    return Head(summary, step, badge, links, names_button=bool(remedies), action=action)
 
 
 def _links(row: Discrepancy, request: HttpRequest) -> list[Link]:

@@ -46,9 +46,8 @@ def head_of_email(row: OutboundEmail, request: HttpRequest) -> Head:
     links = [*_link_to_subject(row, request), *link_to_order(request, checkout_uuid)]
     if not links:
         links = link_to(request, "Open the merchant", "payments.merchant", row.merchant_id)
-    is_dropped = badge == badges.EMAIL_DROPPED
-    step = DROPPED_STEP if is_dropped else NO_STEP
-    return Head(f"{about}. {_state_words(row)}", step, badge, links, is_waiting=is_dropped)
+    step = DROPPED_STEP if badge == badges.EMAIL_DROPPED else NO_STEP
+    return Head(f"{about}. {_state_words(row)}", step, badge, links)
 
 
 def _recipient_words(row: OutboundEmail) -> str:

@@ -1,5 +1,6 @@
 """The top of an operation's page. Rule operator.page."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,12 @@ from checkout.models import Refund
 from checkout.remedies import outstanding_refund
 from payments import money, operation_queue, planning
 from payments.discrepancies import definitions
+from payments.discrepancies.definitions import Remedy
 from payments.models import Booking, Discrepancy, Operation
-from portal.backoffice import badges
+from portal.backoffice import badges, cases
 from portal.backoffice.order import card_of, format_when
 from portal.backoffice.record_heads import payments
-from portal.backoffice.record_heads.head import Head, Link, case_head, link_to, link_to_order
+from portal.backoffice.record_heads.head import Head, Link, case_step, link_to, link_to_order
 from portal.orders import reasons
 
 Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
@@ -53,6 +55,8 @@ AUTOMATIC: dict[str, str] = {
     State.PENDING: "No action is needed: the service asks the provider again {when}.",
     State.UNKNOWN: "The service asks the provider again {when}. To ask now, look it up.",
 }
+LOOK_UP_FIRST = "Look it up first."
+CARD_CANNOT_TAKE_IT = "This card cannot take the money."
 NOT_MADE: dict[str, str] = {
     Kind.AUTHORIZE: "No action is needed. No money is held, and the payer can use another card.",
     Kind.CAPTURE: "No action is needed here. The order’s page shows where the money is now.",
@@ -71,14 +75,11 @@ def head_of_operation(row: Operation, request: HttpRequest) -> Head:
     case = None if row.purpose == Purpose.OUTSIDE else find_case(row)
     look_up = _look_up_form(request, row)
     if case is not None:
-        action = "" if look_up else _remedy(row, case)
-        return replace(case_head(request, summary, badge, case, *order, action=action), form=look_up)
+        return _head_with_case(row, request, Head(summary, badge=badge, links=order, form=look_up), case)
     if row.state in AUTOMATIC:
-        step, is_waiting = (
-            AUTOMATIC[row.state].format(when=_when(row)),
-            row.state == State.UNKNOWN and bool(look_up),
-        )
-        return Head(summary, step, badge, order, is_waiting=is_waiting, form=look_up)
+        step = AUTOMATIC[row.state].format(when=_when(row))
+        names_button = row.state == State.UNKNOWN and bool(look_up)
+        return Head(summary, step, badge, order, names_button=names_button, form=look_up)
     if row.state == State.SUCCEEDED and not outstanding_refund.was_returned(row):
         return Head(summary, badge=badge, links=order)
     return _head_of_unmade(row, request, summary)
@@ -92,9 +93,29 @@ def find_case(row: Operation) -> Discrepancy | None:
     return Discrepancy.objects.filter(about, closed_at=None).order_by("created_at").first()
 
 
-def _remedy(row: Operation, case: Discrepancy) -> str:
+def _head_with_case(row: Operation, request: HttpRequest, head: Head, case: Discrepancy) -> Head:
+    """Return the head for an operation with an open discrepancy. `head` has the parts that do not depend on it.
+
+    An operation in doubt is looked up first. Otherwise the filled button is the most promising remedy.
+    """
+    remedies = cases.remedies_of(case, row)
+    action = "" if head.form else _remedy(row, remedies)
+    is_hopeless = action == definitions.SETTLE_OUTSIDE.action
+    note = LOOK_UP_FIRST if head.form else CARD_CANNOT_TAKE_IT if is_hopeless else ""
+    case_links = link_to(request, "Open the discrepancy", "payments.discrepancy", case.pk)
+    is_elsewhere = definitions.CLOSE in remedies
+    return replace(
+        head,
+        next_step=case_step(case, remedies, page="operation", note=note),
+        links=[*case_links, *head.links] if is_elsewhere else [*head.links, *case_links],
+        names_button=bool(head.form or action or (is_elsewhere and case_links)),
+        action=action,
+    )
+
+
+def _remedy(row: Operation, remedies: Sequence[Remedy]) -> str:
     """Return the most promising remedy. If the card cannot take a refund, this is to settle it outside the service."""
-    actions = [remedy.action for remedy in case.kind_entry.remedies if remedy.page == "operation"]
+    actions = [remedy.action for remedy in remedies if remedy.page == "operation"]
     is_hopeless = not reasons.can_succeed_again(row.reason)
     if is_hopeless and definitions.SETTLE_OUTSIDE.action in actions:
         return definitions.SETTLE_OUTSIDE.action

@@ -96,9 +96,9 @@ def head_of_merchant(row: Any, request: HttpRequest) -> Head:
         return Head(f"{row} takes payments.", badge=badge)
     if badge == badges.STOPPED_WITH_ALL:
         links = [Link("Open the stops", columns.list_address("payments.switch"))]
-        return Head(ALL_STOPPED, ALL_STOPPED_STEP, badge, links, is_waiting=True)
+        return Head(ALL_STOPPED, ALL_STOPPED_STEP, badge, links, names_button=True)
     summary = f"{row} cannot create orders, be paid or capture. Holds lapse and are released."
-    return Head(summary, STOP_STEP, badge, is_waiting=True, action="resume")
+    return Head(summary, STOP_STEP, badge, names_button=True, action="resume")
 
 
 def head_of_switch(row: Switch, request: HttpRequest) -> Head:
@@ -108,7 +108,7 @@ def head_of_switch(row: Switch, request: HttpRequest) -> Head:
         return Head(f"This stop of {whom} has ended.", badge=badges.STOP_ENDED)
     links = link_to(request, "Open the merchant", "payments.merchant", row.merchant_id)
     summary = f"An operator stopped {whom} {format_when(row.changed_at)}: “{row.reason}”."
-    return Head(summary, STOP_STEP, badges.STOPPED, links, is_waiting=True, action="lift")
+    return Head(summary, STOP_STEP, badges.STOPPED, links, names_button=True, action="lift")
 
 
 def head_of_user(row: User, request: HttpRequest) -> Head:

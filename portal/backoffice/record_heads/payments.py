@@ -66,11 +66,12 @@ def head_of_payment(row: Payment, request: HttpRequest) -> Head:
     if dispute is not None:
         links = link_to(request, "Open the dispute", "payments.dispute", dispute.pk)
         step = ["A dispute is open.", _due_sentence(dispute), "Its page says who has to act."]
-        return Head(summary, " ".join(filter(None, step)), badges.DISPUTED, [*links, *order], is_waiting=True)
+        return Head(
+            summary, " ".join(filter(None, step)), badges.DISPUTED, [*links, *order], names_button=True
+        )
     case = open_case(operation__payment=row.pk)
     if case is not None:
-        links = link_to(request, "Open the operation", "payments.operation", case.operation_id)
-        return case_head(request, summary, badge, case, *links)
+        return case_head(request, summary, badge, case, *order)
     return Head(summary, badge=badge, links=order)
 
 
@@ -98,8 +99,7 @@ def head_of_refund(row: Refund, request: HttpRequest) -> Head:
     summary = f"{summary} {_refund_reason(row, parts)}".strip()
     case = open_case(operation__refund_uuid=row.pk)
     if case is not None:
-        links = link_to(request, "Open the operation", "payments.operation", case.operation_id)
-        return case_head(request, summary, badge, case, *links)
+        return case_head(request, summary, badge, case, *link_to_order(request, row.checkout_id))
     step, links = refund_step(row, request)
     last_failed = _failed_parts(parts)[-1:]
     for part in last_failed if row.status == Refund.Status.FAILED else []:
@@ -150,7 +150,7 @@ def head_of_dispute(row: Dispute, request: HttpRequest) -> Head:
     if row.status != Dispute.Status.OPEN:
         return Head(summary, badge=DISPUTE[row.status], links=order)
     badge = DISPUTE[row.status]._replace(note=f"evidence due{_until(row)}" if row.respond_by else "")
-    return Head(summary, _evidence_step(row), badge, order, is_waiting=True)
+    return Head(summary, _evidence_step(row), badge, order)
 
 
 def _evidence_step(row: Dispute) -> str:

@@ -18,6 +18,7 @@ SUPERSEDED = "Superseded{at}: {why}, so the service does not send it any more."
 HOLD_IS_OVER = "the hold that it announces {how}"
 HOLD_WAS_CAPTURED, HOLD_WAS_CANCELLED, HOLD_ENDED = "was captured", "was cancelled", "ended without a capture"
 DELIVERED = "The endpoint accepted it{at}."
+RESENT_ON_ITS_PAGE = "The button is on the delivery’s page."
 DATA_IS_DELETED = "its personal data was deleted before it was delivered"
 CURRENT = Badge("done", "check", "Current")
 WORKING = Badge("done", "check", "Works")
@@ -62,7 +63,7 @@ def head_of_event(row: Event, request: HttpRequest) -> Head:
         step,
         of_delivery(newest),
         [*links, *order],
-        is_waiting=is_parked,
+        names_button=is_parked,
     )
 
 
@@ -78,13 +79,15 @@ def head_of_delivery(row: Delivery, request: HttpRequest) -> Head:
         summary = f"{summary} {_superseded_words(row.event)}"
     links = link_to(request, "Open the last attempt", "webhooks.attempt", last.pk if last else None)
     order = link_to_order(request, row.event.checkout_uuid)
-    is_waiting = row.status == Status.PARKED and row.closed_at is None
-    badge, step, action = (
-        of_delivery(row),
+    action = "" if resending.is_hold_over(row) else "resend"
+    return Head(
+        summary,
         _delivery_step(row),
-        "" if resending.is_hold_over(row) else "resend",
+        of_delivery(row),
+        [*links, *order],
+        names_button=_can_be_resent(row),
+        action=action,
     )
-    return Head(summary, step, badge, [*links, *order], is_waiting=is_waiting, action=action)
 
 
 def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
@@ -97,8 +100,9 @@ def head_of_attempt(row: Attempt, request: HttpRequest) -> Head:
     links = link_to(request, "Open the delivery", "webhooks.delivery", delivery.pk)
     is_latest = row.number == delivery.attempt_count
     step = _delivery_step(delivery) if is_latest else "No action is needed here: a later attempt followed."
-    is_waiting = is_latest and delivery.status == Status.PARKED and delivery.closed_at is None
-    return Head(summary, step, of_attempt(delivery, row), links, is_waiting=is_waiting)
+    names_button = is_latest and _can_be_resent(delivery)
+    step = f"{step} {RESENT_ON_ITS_PAGE}" if names_button else step
+    return Head(summary, step, of_attempt(delivery, row), links, names_button=names_button)
 
 
 def head_of_subscription(row: Subscription, request: HttpRequest) -> Head:
@@ -130,7 +134,7 @@ def head_of_endpoint(row: Endpoint, request: HttpRequest) -> Head:
 def _failing_head(summary: str, endpoint: Endpoint, links: list[Link]) -> Head:
     since = f"It has failed since {format_utc(endpoint.failing_since)}. Last error: {endpoint.last_error or 'unknown'}."
     step = "Inform the merchant, who repairs the endpoint. The service keeps trying. Parked deliveries can be resent."
-    return Head(f"{summary} {since}", step, FAILED._replace(words="Failing"), links, is_waiting=True)
+    return Head(f"{summary} {since}", step, FAILED._replace(words="Failing"), links)
 
 
 def _types(row: Subscription) -> str:
@@ -174,6 +178,12 @@ def answer_words(row: Attempt) -> str:
     if row.error_message == "could not connect":
         return "The endpoint could not be reached."
     return f"The endpoint gave no answer{after}: {row.error_message or 'unknown error'}."
+
+
+def _can_be_resent(row: Delivery) -> bool:
+    """Return whether the next step for a delivery is to send it again."""
+    is_parked = row.status == Status.PARKED and row.closed_at is None
+    return is_parked and not resending.is_hold_over(row)
 
 
 def _delivery_step(row: Delivery) -> str:

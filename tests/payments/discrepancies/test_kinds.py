@@ -13,6 +13,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
+from config.lib import clock
 from payments import tasks
 from payments.discrepancies import definitions, kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
@@ -60,6 +61,8 @@ class TestTheTable:
             assert len({verb.page for verb in kind.remedies}) <= 1, kind.name
             assert bool(kind.remedies) != (kind.remedy == "It closes automatically"), kind.name
             assert kind.remedies or "closes automatically" in kind.what_to_do, kind.name
+            is_closed_by_hand = definitions.CLOSE in kind.remedies
+            assert not is_closed_by_hand or "close the discrepancy" in kind.what_to_do.lower(), kind.name
 
     def test_has_no_two_kinds_with_one_sentence(self) -> None:
         assert len({kind.sentence for kind in kinds.TABLE.values()}) == len(kinds.TABLE)
@@ -118,13 +121,36 @@ class TestThePages:
             kind = row.kind_entry
             for words in (kind.sentence, kind.what_to_do, kind.runbook_page):
                 assert words in page, (row.kind, words)
-            is_elsewhere = bool(kind.remedies) and kind.remedies[0].page == "operation"
-            verbs = " and ".join(remedy.words for remedy in kind.remedies)
-            assert (
-                f"{verbs} {'is' if len(kind.remedies) == 1 else 'are'} on the operation’s page" in page
-            ) == (is_elsewhere), row.kind
+            assert "on the operation’s page" not in page, "the capture succeeded, so it needs no remedy"
             assert (f"/admin/payments/operation/{row.operation_id}/change/" in page) == bool(row.operation_id)
             assert "Close with a note" in page
+
+    @pytest.mark.parametrize(
+        ("kind", "attempt", "words"),
+        [
+            (kinds.IN_DOUBT_FOR_A_DAY, ("capture", "unknown"), "Give up the operation is"),
+            (kinds.IN_DOUBT_FOR_A_DAY, ("void", "unknown"), "Send again is"),
+            (kinds.CAPTURE_PENDING_TOO_LONG, ("capture", "pending"), "Give up the operation is"),
+            (kinds.VOID_REFUSED, ("void", "failed"), "Send again is"),
+            (kinds.REFUND_PART_FAILED, ("refund", "failed"), "Send again and Settled outside are"),
+            (kinds.REFUND_RETURNED, ("refund", "failed"), "Send again and Settled outside are"),
+            (kinds.SHARE_NOT_REIMBURSED, ("refund", "failed"), "Send again and Settled outside are"),
+        ],
+    )
+    @pytest.mark.usefixtures("rows")
+    def test_name_the_page_of_the_remedies_that_the_operation_offers(
+        self,
+        operator: Client,
+        kind: DiscrepancyKind,
+        attempt: tuple[str, str],
+        words: str,
+    ) -> None:
+        ended_at = clock.now() if "failed" in attempt else None
+        operations = Operation.objects.filter(kind="capture")
+        operations.update(kind=attempt[0], state=attempt[1], ended_at=ended_at)
+        row = Discrepancy.objects.get(kind=kind.name)
+        page = operator.get(f"/admin/payments/discrepancy/{row.pk}/change/").content.decode()
+        assert f"{words} on the operation’s page." in page
 
     def test_of_all_have_each_sentence(
         self, operator: Client, rows: list[Discrepancy], monkeypatch: pytest.MonkeyPatch

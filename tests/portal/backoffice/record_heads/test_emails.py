@@ -79,7 +79,7 @@ class TestTheTop:
     def test_says_what_to_do_if_it_was_dropped(self, operator: Client, email: OutboundEmail) -> None:
         OutboundEmail.objects.update(next_try_at=None, dropped_at=clock.now())
         assert "Check the mail server." in text_of(operator, email)
-        assert main_button(operator, email) == "Open the refund"
+        assert main_button(operator, email) == "" and "Open the refund" in page_of(operator, email)
 
     def test_has_no_link_to_a_row_that_is_deleted(
         self, operator: Client, acme: Merchant, email: OutboundEmail

@@ -51,6 +51,7 @@ class TestOperations:
         assert "page of operations" not in text_of(operator, row)
         reporting.report_operation(row, kinds.IN_DOUBT_FOR_A_DAY)
         assert main_button(operator, row) == "Look it up"
+        assert "Look it up first." in text_of(operator, row)
         assert ">Give up the operation</button>" in page_of(operator, row)
         Operation.objects.filter(pk=row.pk).update(state="succeeded", ended_at=clock.now())
         answer = operator.post(f"/admin/operations/{row.pk}/look-up", {"from_page": "1"})

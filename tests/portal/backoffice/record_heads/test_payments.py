@@ -43,10 +43,13 @@ class TestRefunds:
         for row in (failed, part):
             assert kinds.REFUND_PART_FAILED.what_to_do in text_of(operator, row)
             assert f'href="{address_of(Discrepancy.objects.get())}"' in page_of(operator, row)
-        assert f'class="button button-pen" href="{address_of(part)}"' in page_of(operator, failed)
+        assert main_button(operator, failed) == main_button(operator, part.payment) == "Open the operation"
+        assert "Send again and Settled outside are on the operation’s page." in text_of(operator, failed)
         assert main_button(operator, part) == "Settled outside"
+        assert "This card cannot take the money." in text_of(operator, part)
         Operation.objects.update(reason="refused")
         assert main_button(operator, part) == "Send again"
+        assert "This card cannot take the money." not in text_of(operator, part)
 
     def test_on_their_way_and_settled_need_no_action(
         self, operator: Client, at: Callable[[str], Checkout]
@@ -75,6 +78,16 @@ class TestPayments:
         page = operator.get(address_of(Payment.objects.get())).content.decode()
         assert "Insufficient funds." in page and "insufficient_funds" not in page
 
+    @pytest.mark.rule("money.discrepancy")
+    def test_with_a_discrepancy_that_a_person_closes_lead_to_it(
+        self, operator: Client, captured: Checkout
+    ) -> None:
+        capture = Operation.objects.select_related("payment").get(kind="capture")
+        reporting.report_operation(capture, kinds.ANOTHER_AMOUNT)
+        for row in (capture, capture.payment):
+            assert "then close the discrepancy" in text_of(operator, row)
+            assert main_button(operator, row) == "Open the discrepancy"
+
     def test_of_a_mate_go_to_the_lead(self, operator: Client, at: Callable[[str], Checkout]) -> None:
         at("shared")
         told = text_of(operator, Payment.objects.get(kind="share"))
@@ -95,7 +108,8 @@ class TestDisputes:
         assert f"The customer disputes £22.50 of order {captured.merchant_order_id}" in told
         assert "The merchant acts first" in told and "evidence due by" in told
         assert "Send what you receive to the provider by" in told
-        assert f'class="button button-pen" href="{address_of(captured)}"' in page
+        assert f'href="{address_of(captured)}"' in page and main_button(operator, row) == ""
+        assert main_button(operator, row.payment) == "Open the dispute"
         payment = text_of(operator, row.payment)
         assert "Disputed" in payment and "A dispute is open. Evidence is due by" in payment
         assert f'href="{address_of(row)}"' in page_of(operator, row.payment)
@@ -112,6 +126,7 @@ class TestDisputes:
         case = Discrepancy.objects.get(kind=kinds.DISPUTE_LOST.name)
         assert f'href="{address_of(row)}"' in page_of(operator, case)
         assert main_button(operator, case) == "Close with a note"
+        assert main_button(operator, row) == "Open the discrepancy"
 
     def test_that_are_won_need_no_action(self, operator: Client, row: Dispute) -> None:
         outside.decide(row, is_won=True)

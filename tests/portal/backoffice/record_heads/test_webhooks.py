@@ -44,10 +44,12 @@ class TestDeliveries:
             told = text_of(operator, row)
             assert "The endpoint answered HTTP 500 after 38 ms." in told and "Then choose Send again." in told
         assert main_button(operator, delivery) == "Send again"
+        assert "The button is on the delivery’s page." in text_of(operator, attempt)
         assert f'class="button button-pen" href="{address_of(delivery)}"' in page_of(operator, attempt)
         assert f'class="button button-pen" href="{address_of(delivery)}"' in page_of(operator, delivery.event)
         Event.objects.update(superseded_at=clock.now())
-        assert "Its hold is over" in text_of(operator, delivery)
+        for row in (delivery, attempt):
+            assert "Its hold is over" in text_of(operator, row) and main_button(operator, row) == ""
 
     def test_that_are_superseded_explain_it(self, operator: Client, delivery: Delivery) -> None:
         now = clock.now()
@@ -125,3 +127,4 @@ class TestEndpoints:
         for failing in (row, Endpoint.objects.get()):
             told = text_of(operator, failing)
             assert "Failing" in told and "Last error: HTTP 500." in told and "Inform the merchant" in told
+            assert main_button(operator, failing) == ""

@@ -24,9 +24,10 @@ def text_of(client: Client, row: Model) -> str:
 
 
 def main_button(client: Client, row: Model) -> str:
-    """Return the words on the only filled button."""
-    (words,) = re.findall(r'<(?:a|button) class="button button-pen"[^>]*>(.*?)</', page_of(client, row))
-    return str(words)
+    """Return the words on the only filled button, or "" if no button is filled."""
+    found = re.findall(r'<(?:a|button) class="button button-pen"[^>]*>(.*?)</', page_of(client, row))
+    assert len(found) <= 1
+    return str(found[0]) if found else ""
 
 
 def address_of(row: Model) -> str:
