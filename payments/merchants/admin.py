@@ -122,7 +122,7 @@ def _stop_in_words(switch: Switch) -> str:
     logged = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("-action_time").first()
     scope = "Stopped" if switch.merchant_id else "All merchants have been stopped"
     by = f" by {logged.user}" if logged else ""
-    since = columns.time_column("changed_at", "")(switch)
+    since = columns.time_in_words(switch.changed_at)
     return f"{scope} since {since}{by}: {switch.reason}."
 
 

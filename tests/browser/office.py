@@ -70,8 +70,9 @@ rows.update(created_at=clock.now() - timedelta(hours=19))
 FAILING = """
 from config.lib import clock
 from webhooks.models import Endpoint, Subscription
-row = Subscription.objects.get(url="{url}")
-Endpoint.objects.create(subscription=row, failing_since=clock.now(), last_error="HTTP 500")
+row, now = Subscription.objects.get(url="{url}"), clock.now()
+error = "could not connect: the certificate has expired or is not yet valid"
+Endpoint.objects.create(subscription=row, last_success_at=now, failing_since=now, last_error=error, hung_in_a_row=3)
 """
 
 

@@ -30,6 +30,18 @@ SmsMessage.objects.create(
     refusal="landline or unreachable carrier",
 )
 """
+LOGGED = """
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from checkout.models import Checkout
+from portal.models import User
+kind, order = ContentType.objects.get_for_model(Checkout), Checkout.objects.first()
+LogEntry.objects.create(
+    user=User.objects.filter(is_superuser=True).first(), action_flag=CHANGE, content_type=kind, object_id=order.pk,
+    object_repr=str(order), change_message="Cancelled: The customer called twice, because the tickets were for another"
+    " night, and the shop had no more of them for Saturday.",
+)
+"""
 EVERY = 5_000  # milliseconds between two updates
 
 
@@ -96,7 +108,13 @@ class TestAList:
         [
             ("/admin/hosted_page/smsmessage/", ("what", "state", "time", "merchant"), "unreachable carrier"),
             ("/admin/checkout/refund/", ("what", "amount", "state", "time", "merchant"), "Reference"),
-            ("/admin/webhooks/endpoint/", ("subscription", "failing since", "last error"), "HTTP 500"),
+            (
+                "/admin/webhooks/endpoint/",
+                ("subscription", "last success", "failing since", "last error", "timeouts in a row"),
+                "the certificate has expired",
+            ),
+            ("/admin/admin/logentry/", ("time", "operator", "about", "what happened"), "for another night"),
+            ("/admin/portal/loginattempt/", ("created", "kind", "account digest", "address digest"), "…"),
             ("/admin/webhooks/signingsecret/", ("id", "subscription", "created", "expires"), "http://127"),
             ("/admin/usersessions/usersession/", ("user", "last seen", "browser"), "Chrome on Linux"),
         ],
@@ -106,6 +124,7 @@ class TestAList:
     ) -> None:
         page.set_viewport_size({"width": 1280, "height": 800})
         office.service.command("shell", "-c", TEXTED)
+        office.service.command("shell", "-c", LOGGED)
         office.fail_endpoint()
         office.at(page, address)
         (sizes,) = page.locator(".results").evaluate_all(

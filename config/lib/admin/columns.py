@@ -6,6 +6,7 @@ arguments return the same column.
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
@@ -20,8 +21,8 @@ from django.utils.safestring import SafeString, mark_safe
 Column = Callable[[Any], str]
 EMPTY_CELL = "–"
 AMOUNT_SUFFIX = "_for_people"  # the end of the name of each column of amounts
-# Long ids that a table shortens: a row's id, and a request id that the service has made.
-_LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
+# Long values that a table shortens: a row's id, a request id that the service has made, and a digest.
+_LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}|[0-9a-f]{64}")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
 _CODE = re.compile(r"<code>([^<]*)</code>")
@@ -125,13 +126,22 @@ def reference_column(name: str, title: str, label: str) -> Column:
 
 @cache
 def time_column(name: str, title: str) -> Column:
-    """Return a column that shows a time to the second, in UTC."""
+    """Return a column that shows a time to the second, in UTC. The time stays on one line."""
 
     def cell(row: Any) -> str:
         at = getattr(row, name)
-        return EMPTY_CELL if at is None else f"{at.day} {at:%b %Y %H:%M:%S}"
+        return (
+            EMPTY_CELL
+            if at is None
+            else format_html('<time datetime="{}">{}</time>', at.isoformat(), time_in_words(at))
+        )
 
     return _name_column(cell, name, title)
+
+
+def time_in_words(at: datetime) -> str:
+    """Return a time to the second, such as "30 Nov 2026 22:00:00"."""
+    return f"{at.day} {at:%b %Y %H:%M:%S}"
 
 
 @cache

@@ -1,6 +1,7 @@
 """Admin columns show short ids, links, and the cause of a change as a phrase."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -26,6 +27,10 @@ class TestShortened:
         link = format_html('<a href="/admin/x/{}/">{}</a>', self.UUID, self.UUID)
         assert columns.shorten_ids(link) == f'<a href="/admin/x/{self.UUID}/">01a2…cede75</a>'
 
+    def test_cuts_a_digest_in_the_middle(self) -> None:
+        digest = "0da7" + "5" * 54 + "04b55f"
+        assert columns.shorten_ids(digest) == f'<span title="{digest}">0da7…04b55f</span>'
+
     @pytest.mark.parametrize("cell", ["Authorized", "req_of_the_merchants_own", "–"])
     def test_leaves_short_texts_whole(self, cell: str) -> None:
         assert columns.shorten_ids(cell) == cell
@@ -42,6 +47,12 @@ class TestShortened:
 )
 def test_the_cause_of_a_change_is_in_words(actor: str, words: str) -> None:
     assert columns.actor_in_words(actor) == words
+
+
+def test_a_time_is_marked_as_one_so_that_it_stays_on_one_line() -> None:
+    at = datetime(2026, 11, 30, 9, 5, 7, tzinfo=UTC)
+    cell = columns.time_column("created_at", "created")(Checkout(created_at=at))
+    assert cell == '<time datetime="2026-11-30T09:05:07+00:00">30 Nov 2026 09:05:07</time>'
 
 
 @pytest.mark.django_db
