@@ -58,6 +58,7 @@ class PaymentAdmin(MoneyAdmin):
     )
     list_filter = ("status",)
     search_fields = ("id", "subject", "checkout_uuid", "card_last4")
+    search_help_text = "Enter a whole ID, or the last four digits."
     of_each_merchant = ("card_last4",)
     references = {"checkout_uuid": "checkout.checkout"}
     linked_by = ("subject",)
@@ -99,7 +100,6 @@ class OperationAdmin(MoneyAdmin):
         "refund_uuid",
         "share_uuid",
     )
-    search_help_text = "The whole ID of the operation, its payment, its checkout, its share or its refund."
     linked_by = ("payment__checkout_uuid",)
     currency = "payment.currency"
     references = {"refund_uuid": "checkout.refund", "share_uuid": "checkout.paymentrequest"}
@@ -242,8 +242,6 @@ class DisputeAdmin(MoneyAdmin):
         "closed_at": "decided",
     }
     search_fields = ("id", "reference", "checkout_uuid")
-    searched_by = "ID"
-    search_help_text = "The whole ID of the dispute or its order, or the provider’s ID."
     currency = "payment.currency"
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.movement", "dispute"),)

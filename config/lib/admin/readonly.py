@@ -71,7 +71,7 @@ class OperatorAdmin(admin.ModelAdmin):
     titles: Mapping[str, str] = {}  # labels of fields, where the label from `titles.title_of` does not fit
     explanations: Mapping[str, str] = {}  # help texts of fields, where the model's are not for operators
     short_names: Mapping[str, str] = {}  # names of actions for the buttons on a row's page
-    searched_by = ""  # the label of the search field, if it needs one
+    searched_by = ""  # the label of the search field, where the label from `titles.search_label` does not fit
     adds_by = ""  # the label of the button that adds a row, if it needs one
     deletes_by = "Delete"  # the label of the link that deletes a row
     empty_value_display = columns.EMPTY_CELL
@@ -191,17 +191,17 @@ class OperatorAdmin(admin.ModelAdmin):
         }
         return TemplateResponse(request, "admin/wrong_filter.html", context, status=400)
 
-    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Return the list. Raises WrongFilterValue, where Django would show the whole list without a message."""
         try:
-            found = super().get_changelist_instance(request)
+            found: Any = super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
             raise lists.WrongFilterValue(request.GET.dict(), self.model) from error
         lists.check_filter_values(found, request)
-        if self.search_fields and not self.search_help_text:
-            found.search_help_text = titles.search_hint(
-                self.model, list(self.search_fields), finds_parts=self.is_small
-            )
+        if self.search_fields:
+            label = self.searched_by or titles.search_label(self.model, list(self.search_fields))
+            hint = self.search_help_text or titles.search_hint(label, finds_parts=self.is_small)
+            found.searched_by, found.search_help_text = label, hint
         return found
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

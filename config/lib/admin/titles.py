@@ -80,39 +80,42 @@ def title_of(field: "Field[Any, Any]") -> str:
     return name.removeprefix("is ").removesuffix(" at").removesuffix(" uuid").replace(" url", " address")
 
 
-def search_hint(model: type[Model], paths: Sequence[str], *, finds_parts: bool) -> str:
-    """Return the hint next to a list's search field, made from the columns that it searches.
+def search_label(model: type[Model], paths: Sequence[str]) -> str:
+    """Return the label of a list's search field, made from the columns that it searches.
 
-    For example: "The whole ID of the refund or its checkout, or a whole refund reference."
+    For example: "Refund or checkout ID, or refund reference".
     """
     fields = [get_fields_from_path(model, path.removesuffix("__iexact")) for path in paths]
-    titles = list(dict.fromkeys(map(_title_of_path, fields)))
+    titles = dict.fromkeys(_title_of_path(model, path) for path in fields)
+    owners = [title.removesuffix(" ID") for title in titles if title.endswith(" ID")]
+    others = [title for title in titles if not title.endswith(" ID")]
+    ids = [f"{_join(_owners_apart(owners))} ID"] if owners else []
+    words = _join([*ids, *others], comma=len(owners) > 1)
+    return f"{words[0].upper()}{words[1:]}"
+
+
+def search_hint(label: str, *, finds_parts: bool) -> str:
+    """Return the hint below a search field with this label. It says how much of a value must be typed."""
     if finds_parts:
-        return f"Part of the {_join(titles)}."
-    keys = [
-        title for title in titles if title in {_title_of_path(path) for path in fields if _is_key(path[-1])}
-    ]
-    others = [
-        f"the {title}" if title.startswith("last digits") else f"a whole {title}"
-        for title in titles
-        if title not in keys
-    ]
-    own, of = "ID" in keys, [f"its {title}" for title in keys if title != "ID"]
-    if of:
-        owners = [f"the {row_noun(model._meta)}", *of] if own else of
-        others = [f"the whole ID of {_join(owners)}", *others]
-    words = _join([*(["a whole ID"] if own and not of else []), *others], comma=bool(of))
-    return f"{words[0].upper()}{words[1:]}."
+        return "A part is enough."
+    return "Enter the whole ID." if label.endswith(" ID") else "Enter it in full."
 
 
-def _is_key(field: "Field[Any, Any]") -> bool:
-    return isinstance(field, UUIDField | ForeignKey) or field.primary_key
-
-
-def _title_of_path(fields: Sequence[Any]) -> str:
+def _title_of_path(model: type[Model], fields: Sequence[Any]) -> str:
+    """Return what a search by a path finds, such as "checkout ID" or "user’s e-mail"."""
     *_, owner, field = (None, *fields)
-    of = f"{title_of(owner)}’s " if owner is not None and field.name in ("name", "email") else ""
-    return f"{of}{title_of(field)}"
+    if field.primary_key and owner is None and not field.is_relation:
+        return f"{row_noun(model._meta)} ID"
+    title = title_of(field)
+    if isinstance(field, UUIDField | ForeignKey):
+        return f"{title.removesuffix(' ID')} ID"
+    return f"{title_of(owner)}’s {title}" if owner is not None and field.name in ("name", "email") else title
+
+
+def _owners_apart(owners: Sequence[str]) -> list[str]:
+    """Return the nouns in front of "ID", each once. The order of an "order or share" is found by its checkout ID."""
+    nouns = [noun for owner in owners for noun in owner.split(" or ")]
+    return list(dict.fromkeys("checkout" if noun == "order" and len(owners) > 1 else noun for noun in nouns))
 
 
 def _join(words: Sequence[str], *, comma: bool = False) -> str:

@@ -54,7 +54,6 @@ class CallAdmin(MoneyAdmin):
         "share": "Our share.",
     }
     code_words = ("kind", "verdict", "reason", "fails_with")
-    search_help_text = "The whole ID of the call, its charge or its payment."
     list_display = ("key", "kind", "verdict", "reason", "amount", "created_at", "settles_at")
     search_fields = ("key", "charge", "charge__payment")
     currency = "charge.currency"

@@ -7,7 +7,7 @@ import pytest
 from django.contrib import admin
 from django.db.models import Model
 
-from checkout.models import ApiCall, Checkout, PaymentRequest, Refund
+from checkout.models import ApiCall, Bill, Checkout, Refund
 from config.lib.admin import titles
 from payments.models import Movement, Operation, Payment
 from portal.models import Membership
@@ -64,15 +64,27 @@ def test_labels_of_choices_are_plain_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "hint"),
+    ("model", "label", "hint"),
     [
-        (ApiCall, "The whole ID of the API call or its checkout, or a whole request ID."),
-        (Refund, "The whole ID of the refund or its checkout, or a whole refund reference."),
-        (Delivery, "The whole ID of the delivery, its event or its checkout."),
-        (PaymentRequest, "The whole ID of the share or its checkout."),
-        (Membership, "Part of the user’s e-mail or merchant’s name."),
+        (ApiCall, "API call, request or checkout ID", "Enter the whole ID."),
+        (Refund, "Refund or checkout ID, or refund reference", "Enter it in full."),
+        (Delivery, "Delivery, event or checkout ID", "Enter the whole ID."),
+        (Operation, "Operation, payment, checkout, share or refund ID", "Enter the whole ID."),
+        (Payment, "Payment, checkout or share ID, or last digits of the card", "Enter it in full."),
+        (Bill, "Checkout ID", "Enter the whole ID."),
+        (Membership, "User’s e-mail or merchant’s name", "A part is enough."),
     ],
 )
-def test_the_hint_of_a_search_says_what_it_finds(model: type[Model], hint: str) -> None:
+def test_the_label_and_the_hint_of_a_search_say_what_it_finds(
+    model: type[Model], label: str, hint: str
+) -> None:
     shown: Any = admin.site.get_model_admin(model)
-    assert titles.search_hint(model, list(shown.search_fields), finds_parts=shown.is_small) == hint
+    assert titles.search_label(model, list(shown.search_fields)) == label
+    assert titles.search_hint(label, finds_parts=shown.is_small) == hint
+
+
+def test_a_label_of_a_search_names_no_thing_twice() -> None:
+    searched = [shown for _, shown in _admins() if shown.search_fields]
+    labels = {shown: titles.search_label(shown.model, list(shown.search_fields)) for shown in searched}
+    words = {shown: re.split(r", or |, | or ", label.lower()) for shown, label in labels.items()}
+    assert [label for shown, label in labels.items() if len(set(words[shown])) < len(words[shown])] == []
