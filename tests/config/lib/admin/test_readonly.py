@@ -67,6 +67,11 @@ class TestAdmin:
         assert "<title>TEST · Memberships · Merchant Checkout · Operators</title>" in memberships
         assert "Search" not in client.get("/admin/webhooks/delivery/").content.decode(), "there are no rows"
         operations = client.get("/admin/payments/operation/?q=lost").content.decode()
+        assert ">Operation, payment, checkout, share or refund ID</label>" in operations
+        assert "The search only finds whole IDs" in operations and "Enter the whole ID." in operations
+        deliveries = client.get("/admin/webhooks/delivery/?q=lost").content.decode()
+        assert ">Delivery, event or checkout ID</label>" in deliveries
+        people_found = client.get("/admin/portal/user/?q=lost").content.decode()
         assert (
-            "The whole ID of the operation, its payment, its checkout, its share or its refund." in operations
+            "Check the spelling, or enter a shorter part." in people_found and "whole IDs" not in people_found
         )
