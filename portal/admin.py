@@ -20,7 +20,8 @@ from config.lib.admin import columns, lists
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.money_columns import MoneyAdmin
 from portal import audit_words, operator_changes
-from portal.accounts import sessions
+from portal.accounts import admin as accounts_admin
+from portal.accounts import operators, sessions
 from portal.backoffice import operator_rights
 from portal.models import (
     ApiClient,
@@ -44,14 +45,10 @@ RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
 LISTED_RIGHTS = ("groups", "user_permissions")  # folded for people who are not operators
 
 
-def may_change_person(request: HttpRequest, person: User | None) -> bool:
-    """Return whether the operator may change this person. Only superusers may change operators."""
-    is_operator = person is not None and (person.is_staff or person.is_superuser)
-    return _may_do_everything(request) or not is_operator
-
-
-def _may_do_everything(request: HttpRequest) -> bool:
-    return bool(getattr(request.user, "is_superuser", False))
+admin.site.register(PreviousPassword, accounts_admin.PreviousPasswordAdmin)
+admin.site.register(LoginAttempt, accounts_admin.LoginAttemptAdmin)
+admin.site.register(Authenticator, accounts_admin.AuthenticatorAdmin)
+admin.site.register(UserSession, accounts_admin.UserSessionAdmin)
 
 
 class PermissionsAdmin(OperatorAdmin):
@@ -88,7 +85,7 @@ class GroupAdmin(PermissionsAdmin):
     search_fields = ("name",)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _may_do_everything(request)
+        return operators.may_do_everything(request)
 
     has_change_permission = has_delete_permission = has_add_permission
 
@@ -121,32 +118,38 @@ class UserAdmin(PermissionsAdmin):
         return operator_rights.rights_in_words(rows) or columns.EMPTY_CELL
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        fields = [name for name in self.fields if _may_do_everything(request) or name != "user_permissions"]
+        fields = [
+            name for name in self.fields if operators.may_do_everything(request) or name != "user_permissions"
+        ]
         if obj is None:
             return fields
-        return [*fields, *(() if _may_do_everything(request) else ("own_rights",)), *self.readonly_fields]
+        return [
+            *fields,
+            *(() if operators.may_do_everything(request) else ("own_rights",)),
+            *self.readonly_fields,
+        ]
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields, with the long lists of rights last. They are folded unless the person is an operator."""
-        if not _may_do_everything(request):
+        if not operators.may_do_everything(request):
             return super().get_fieldsets(request, obj)
         classes = () if obj and (obj.is_staff or obj.is_superuser) else ("collapse", "of-operators")
         facts = [name for name in self.get_fields(request, obj) if name not in LISTED_RIGHTS]
         return [(None, {"fields": facts}), ("Rights", {"fields": LISTED_RIGHTS, "classes": classes})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        if _may_do_everything(request):
+        if operators.may_do_everything(request):
             return self.readonly_fields
         # By changing a person's e-mail, an operator could take over the account.
         protected_fields = RIGHTS if obj is None else (*RIGHTS, "email")
         return (*self.readonly_fields, *protected_fields, "own_rights")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_change_permission(request, obj) and may_change_person(request, obj)
+        return super().has_change_permission(request, obj) and operators.may_change_person(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let only superusers delete people, because the people's roles are deleted too."""
-        return super().has_delete_permission(request, obj) and _may_do_everything(request)
+        return super().has_delete_permission(request, obj) and operators.may_do_everything(request)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Save and record the change. If the person may no longer log in, end the person's sessions."""
@@ -164,15 +167,6 @@ class UserAdmin(PermissionsAdmin):
         super().delete_model(request, obj)
 
 
-@admin.register(PreviousPassword)
-class PreviousPasswordAdmin(ReadOnlyAdmin):
-    """Shows when people set their previous passwords."""
-
-    list_display = ("user", "created_at")
-    search_fields = ("user",)
-    secret = ("encoded",)
-
-
 @admin.register(Membership)
 class MembershipAdmin(OperatorAdmin):
     """The roles of people at merchants. Only superusers change them, because a role gives access to money."""
@@ -187,7 +181,7 @@ class MembershipAdmin(OperatorAdmin):
         return ("user", "merchant") if obj is not None else ()
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _may_do_everything(request)
+        return operators.may_do_everything(request)
 
     has_change_permission = has_delete_permission = has_add_permission
 
@@ -321,13 +315,6 @@ class LogEntryAdmin(ReadOnlyAdmin):
         return entry.get_change_message() or str(entry.get_action_flag_display())
 
 
-@admin.register(LoginAttempt)
-class LoginAttemptAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "kind", "account_digest", "address_digest")
-    list_filter = ("kind",)
-    search_fields = ("id",)
-
-
 @admin.register(ApiClient)
 class ApiClientAdmin(ReadOnlyAdmin):
     unindexed = ("holder", "previous_holder")
@@ -350,46 +337,3 @@ class AccessTokenAdmin(ReadOnlyAdmin):
     list_display = ("id", "application", "scope", "created", "expires")
     search_fields = ("id",)
     secret = ("token", "token_checksum")
-
-
-@admin.register(Authenticator)
-class AuthenticatorAdmin(ReadOnlyAdmin):
-    is_small = True
-    list_display = ("user", "type", "created_at", "last_used_at")
-    search_fields = ("user__email",)
-    secret = ("data",)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let operators delete the second factor of a person who has lost the phone and the recovery codes."""
-        may = admin.ModelAdmin.has_delete_permission(self, request, obj)
-        return may and may_change_person(request, obj.user if obj else None)
-
-    def delete_model(self, request: HttpRequest, obj: Authenticator) -> None:
-        operator_changes.record_removed_factor(request, obj)
-        super().delete_model(request, obj)
-
-
-@admin.register(UserSession)
-class UserSessionAdmin(ReadOnlyAdmin):
-    """Shows where people are logged in. Deleting a row ends the session."""
-
-    deletes_by = "End this session"
-    list_display = ("user", "created_at", "last_seen_at", "ip", "user_agent")
-    search_fields = ("user",)
-    secret = ("session_key", "data")
-
-    def column(self, name: Any) -> Any:
-        return self.browser if name == "user_agent" else super().column(name)
-
-    @admin.display(description="browser")
-    def browser(self, session: UserSession) -> str:
-        return sessions.browser_in_words(session.user_agent)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let operators end a person's session."""
-        may = admin.ModelAdmin.has_delete_permission(self, request, obj)
-        return may and may_change_person(request, obj.user if obj else None)
-
-    def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
-        """End the session, so that its key no longer works."""
-        obj.end()

@@ -21,6 +21,7 @@ from django_htmx.middleware import HtmxDetails
 from config.lib.admin.readonly import OperatorAdmin
 from portal import access, last_writes
 from portal.accounts import second_factor
+from portal.models import User
 
 Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -72,6 +73,17 @@ class Site(AdminSite):
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Redirect to the portal's page for changing a password."""
         return redirect("account_change_password")
+
+
+def may_do_everything(request: HttpRequest) -> bool:
+    """Return whether the operator is a superuser, who has every right."""
+    return bool(getattr(request.user, "is_superuser", False))
+
+
+def may_change_person(request: HttpRequest, person: User | None) -> bool:
+    """Return whether the operator may change this person. Only superusers may change operators."""
+    is_operator = person is not None and (person.is_staff or person.is_superuser)
+    return may_do_everything(request) or not is_operator
 
 
 def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
