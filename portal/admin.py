@@ -9,7 +9,7 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q
 from django.http import HttpRequest
@@ -41,6 +41,7 @@ from portal.models import (
 )
 from portal.trials import cases
 
+ACTIONS_IN_WORDS = {ADDITION: "Added.", CHANGE: "Changed.", DELETION: "Deleted."}
 RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
 LISTED_RIGHTS = ("groups", "user_permissions")  # folded for people who are not operators
 
@@ -303,7 +304,10 @@ class LogEntryAdmin(ReadOnlyAdmin):
     """Shows what operators did in the admin."""
 
     list_display = ("action_time", "user", "object_repr", "change_message")
+    listed_as = "What operators changed, and the phone numbers that they searched for. Newest first"
     search_fields = ("object_id",)
+    searched_by = "ID of the record"
+    search_help_text = "Enter the whole ID."
     titles: Mapping[str, str] = {"action_time": "time", "user": "operator", "content_type": "kind of record"}
     hidden = ("action_flag",)  # what happened says more
 
@@ -312,7 +316,7 @@ class LogEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="what happened")
     def what_happened(self, entry: LogEntry) -> str:
-        return entry.get_change_message() or str(entry.get_action_flag_display())
+        return entry.get_change_message() or ACTIONS_IN_WORDS[entry.action_flag]
 
 
 @admin.register(ApiClient)

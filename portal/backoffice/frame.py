@@ -61,6 +61,7 @@ _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 
 # The labels for tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
+    "admin.logentry": "Operators’ actions",
     "checkout.prefill": "Prefilled customer data",
     "hosted_page.cardtry": "Card attempts",
     "hosted_page.payersignin": "Payer sign-ins",

@@ -235,7 +235,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        title = {"title": "What operators did"}
+        title = {"title": "Operators’ actions on this record"}
         return super().history_view(request, object_id, {**(extra_context or {}), **title})
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:

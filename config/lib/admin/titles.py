@@ -49,6 +49,7 @@ TITLES = {
 NOUNS = {
     "card try": ("card attempt", "card attempts"),
     "day of texts": ("day with texts", "days with texts"),
+    "log entry": ("action", "actions"),
     "last write": ("last change", "last changes"),
     "number that stopped texts": ("opted-out number", "opted-out numbers"),
     "outbound email": ("email", "emails"),

@@ -54,7 +54,10 @@ class TestRecordPage:
     def test_links_to_what_operators_did(self, operator: Client, captured: Checkout) -> None:
         address = f"/admin/checkout/checkout/{captured.pk}/"
         page = opened(operator, f"{address}history/")
-        assert "<h1>What operators did</h1>" in page and "No operator has changed this record" in page
+        assert (
+            "<h1>Operators’ actions on this record</h1>" in page
+            and "No operator has changed this record" in page
+        )
         assert f'href="{address}change/"' in page and "change history" not in page
         LogEntry.objects.create(
             user=User.objects.get(is_superuser=True),
@@ -112,6 +115,9 @@ class TestRecordPage:
         page = opened(operator, f"/admin/admin/logentry/{entry.pk}/change/")
         assert f"<h1>Search for a number ending {phone[-4:]}: Found 1 order</h1>" in page
         listed = opened(operator, "/admin/admin/logentry/")
+        assert "<h1>Operators’ actions</h1>" in listed and "1 operators’ action</span>" not in listed
+        assert "What operators changed, and the phone numbers that they searched for. Newest first." in listed
+        assert ">ID of the record</label>" in listed and 'class="field-what_happened"' in listed
         for words in (page, listed):
             assert "Found 1 order." in words and "What happened" in words and "Action" not in words
 

@@ -16,7 +16,7 @@ def page_of(client: Client, row: Model) -> str:
     answer = client.get(columns.page_address(row._meta.label_lower, row.pk))
     assert answer.status_code == 200
     page = html.unescape(answer.content.decode())
-    return page[page.index('<div class="heading">') : page.index("What operators did")]
+    return page[page.index('<div class="heading">') : page.index("Operators’ actions on this record")]
 
 
 def text_of(client: Client, row: Model) -> str:
