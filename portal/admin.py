@@ -100,6 +100,10 @@ class UserAdmin(PermissionsAdmin):
     list_filter = ("is_staff", "is_active")
     search_fields = ("email",)
     fields = ("email", "is_active", *RIGHTS)
+    adding_note = (
+        "The service sends no email to the new user. Ask the person to click “Forgot it?” on the login page."
+        " The service then mails a link with which the person chooses a password."
+    )
     readonly_fields = ("last_login", "date_joined", "disuse_warned_at", "disabled_for_disuse_at")
     panels = (("portal.membership", "user"),)
 
@@ -153,7 +157,12 @@ class UserAdmin(PermissionsAdmin):
         return super().has_delete_permission(request, obj) and operators.may_do_everything(request)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Save and record the change. If the person may no longer log in, end the person's sessions."""
+        """Save and record the change. If the person may no longer log in, end the person's sessions.
+
+        A new person has no password, and sets one through a password reset.
+        """
+        if not change:
+            obj.set_unusable_password()
         super().save_model(request, obj, form, change)
         if not obj.is_active:
             sessions.end_all(obj)

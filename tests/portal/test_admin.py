@@ -218,3 +218,17 @@ def test_adding_a_person_begins_with_the_email(operator: Client) -> None:
     page = operator.get(f"{USERS}add/").content.decode()
     assert page.index('name="email"') < page.index('name="is_superuser"') < page.index('aria-label="Groups"')
     assert "field-date_joined" not in page
+
+
+def test_an_added_person_sets_a_password_by_mail_as_the_page_says(operator: Client) -> None:
+    told = operator.get(f"{USERS}add/").content.decode()
+    assert "The service sends no email to the new user." in told and "“Forgot it?”" in told
+    email, new = "new@operators.example", "another bill on the table"
+    assert operator.post(f"{USERS}add/", {"email": email, "is_active": "on"}).status_code == 302
+    assert not User.objects.get(email=email).has_usable_password() and people.mails() == []
+    theirs = Client()
+    assert ">Forgot it?</a>" in theirs.get("/accounts/login/").content.decode()
+    theirs.post("/accounts/password/reset/", {"email": email})
+    form = theirs.get(people.mailed(r"/accounts/password/reset/key/\S+"), follow=True).redirect_chain[-1][0]
+    theirs.post(form, {"password1": new, "password2": new})
+    assert people.log_in(Client(), new, email=email).status_code == 302

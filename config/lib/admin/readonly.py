@@ -73,6 +73,7 @@ class OperatorAdmin(admin.ModelAdmin):
     short_names: Mapping[str, str] = {}  # names of actions for the buttons on a row's page
     searched_by = ""  # the label of the search field, where the label from `titles.search_label` does not fit
     adds_by = ""  # the label of the button that adds a row, if it needs one
+    adding_note = ""  # what the operator must know before adding a row
     deletes_by = "Delete"  # the label of the link that deletes a row
     empty_value_display = columns.EMPTY_CELL
     listed_as = "Newest first"  # the list's order
