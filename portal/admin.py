@@ -22,6 +22,7 @@ from payments.money_columns import MoneyAdmin
 from portal import audit_words, operator_changes
 from portal.accounts import admin as accounts_admin
 from portal.accounts import operators, sessions
+from portal.accounts.membership_form import MembershipForm
 from portal.backoffice import operator_rights
 from portal.models import (
     ApiClient,
@@ -99,11 +100,11 @@ class UserAdmin(PermissionsAdmin):
     list_display = ("email", "rights", "state", "date_joined", "last_login")
     list_filter = ("is_staff", "is_active")
     search_fields = ("email",)
-    fields = ("email", "is_active", *RIGHTS)
     adding_note = (
         "The service sends no email to the new user. Ask the person to click “Forgot it?” on the login page."
         " The service then mails a link with which the person chooses a password."
     )
+    fields = ("email", "is_active", *RIGHTS)
     readonly_fields = ("last_login", "date_joined", "disuse_warned_at", "disabled_for_disuse_at")
     panels = (("portal.membership", "user"),)
 
@@ -181,7 +182,12 @@ class UserAdmin(PermissionsAdmin):
 class MembershipAdmin(OperatorAdmin):
     """The roles of people at merchants. Only superusers change them, because a role gives access to money."""
 
+    form = MembershipForm
     is_small = True
+    adding_note = (
+        "The user gets this role in the merchant’s portal at once. If the person is not a user yet,"
+        " add the user first."
+    )
     list_display = ("user", "merchant", "role", "created_at")
     list_filter = ("role",)
     search_fields = ("user__email", "merchant__name")

@@ -232,3 +232,12 @@ def test_an_added_person_sets_a_password_by_mail_as_the_page_says(operator: Clie
     form = theirs.get(people.mailed(r"/accounts/password/reset/key/\S+"), follow=True).redirect_chain[-1][0]
     theirs.post(form, {"password1": new, "password2": new})
     assert people.log_in(Client(), new, email=email).status_code == 302
+
+
+def test_a_second_role_at_a_merchant_is_refused_in_words(operator: Client, acme: Merchant) -> None:
+    lea, address = people.join(acme), "/admin/portal/membership/add/"
+    assert "If the person is not a user yet, add the user first." in operator.get(address).content.decode()
+    answer = operator.post(address, {"user": str(lea.pk), "merchant": str(acme.pk), "role": "viewer"})
+    page = answer.content.decode()
+    assert answer.status_code == 200 and "This user has a role at this merchant already." in page
+    assert "one_role_per_person" not in page and lea.memberships.get().role == "owner"

@@ -15,7 +15,7 @@ from portal.backoffice import badges
 from portal.backoffice.order import format_utc, format_when
 from portal.backoffice.record_heads.head import NO_STEP, Head, Link, link_to, link_to_order, order_words
 from portal.badges import Badge
-from portal.models import ApiClient, AuditEntry, User
+from portal.models import ApiClient, AuditEntry, Membership, Role, User
 
 TEXT_BADGES: dict[MessageState, Badge] = {
     MessageState.WAITING: Badge("still", "clock", "Waiting"),
@@ -123,6 +123,12 @@ def head_of_user(row: User, request: HttpRequest) -> Head:
             f"{summary} The account was not used for 90 days, and was disabled {at}.", "", badges.DISABLED
         )
     return Head(summary, "To let the person log in again, tick Active below and save.", badges.DISABLED)
+
+
+def head_of_membership(row: Membership, request: HttpRequest) -> Head:
+    """Return the head of a membership: whose role it is, and at which merchant."""
+    role = Role(row.role).in_words
+    return Head(f"{row.user} is {role} in the portal of {row.merchant}.", next_step="")
 
 
 def head_of_key(row: ApiClient, request: HttpRequest) -> Head:

@@ -66,6 +66,12 @@ class TestUsers:
         assert "Disabled" in told and "tick Active below and save" in told
 
 
+class TestMemberships:
+    def test_say_whose_role_it_is_at_which_merchant(self, operator: Client, acme: Merchant) -> None:
+        row = people.join(acme).memberships.get()
+        assert f"{people.EMAIL} is an owner in the portal of Acme Tickets." in text_of(operator, row)
+
+
 class TestKeys:
     def test_say_whether_they_work(self, operator: Client, acme: Merchant) -> None:
         keys.create_client(acme, "Key")
