@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from payments.models import Merchant
 from portal import audit, team
-from portal.mail import outbox
+from portal.mail import outbox, support
 from portal.models import Membership, Role, User
 
 EMAIL_CHANGED = "email_changed_by_operator"
@@ -116,5 +116,5 @@ def _memberships_of(person: User) -> list[Membership]:
 
 def _queue_mail(address: str, subject: str, words: str, kind: str) -> None:
     prefix = "TEST · " if settings.SANDBOX else ""
-    body = f"{words}\n\nIf you did not ask for this, write to {settings.SUPPORT_EMAIL} now.\n"
+    body = f"{words}\n\nIf you did not ask for this, write to {support.support_in_words()} now.\n"
     outbox.queue_mail(EmailMessage(f"{prefix}{subject}", body, to=[address]), kind, seconds=None)

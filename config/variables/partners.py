@@ -200,8 +200,8 @@ class Partners:
         str,
         Variable(
             value_types.EMAIL,
-            "The address to which merchants send their evidence in a dispute, for an operator who submits it to "
-            "the provider.",
+            "The address to which merchants write, for example with their evidence in a dispute. Pages and mails "
+            "name it.",
             default="",
             shown_default="the first of `OPERATORS`",
             example="support@checkout.example",

@@ -14,7 +14,7 @@ from config.lib.web import address, origins, qr_codes
 from portal import access, audit
 from portal.accounts import login_limits, second_factor, sessions, unused_accounts
 from portal.accounts.password_slots import TooManyLogins
-from portal.mail import outbox
+from portal.mail import outbox, support
 from portal.models import User
 
 # The changes that people make to the security of their own account. For each change, the key is allauth's mail
@@ -145,7 +145,7 @@ class AccountAdapter(DefaultAccountAdapter):
         """
         facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
         # Templates get test_mode from the request, but a mail that a task queues has no request.
-        facts |= {"test_mode": settings.SANDBOX} | context
+        facts |= {"test_mode": settings.SANDBOX, "our_support": support.support_in_words()} | context
         message = self.render_mail(template_prefix, email, {"email": email} | facts)
         outbox.queue_mail(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
 

@@ -28,7 +28,7 @@ from payments import disputes, money, operator_stops
 from payments.models import Dispute, Merchant
 from portal import audit_words
 from portal.dashboard import merchant_tasks
-from portal.mail import change_subjects
+from portal.mail import change_subjects, support
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
 from portal.orders.entries import card_of
 
@@ -202,6 +202,7 @@ def _build_message(email: OutboundEmail) -> EmailMessage | None:
         "merchant": email.merchant,
         "portal": f"{settings.PORTAL_URL}/portal",
         "support": settings.SUPPORT_EMAIL,
+        "our_support": support.support_in_words(),
         "test_mode": settings.SANDBOX,
     }
     with timezone.override(email.merchant.time_zone):

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -97,6 +98,8 @@ class TestChange:
         assert sent.subject.endswith("Acme Tickets: role of mo@acme.example changed")
         assert sent.body.startswith("Our support changed a person’s role: mo@acme.example is an admin.\n")
         assert "From:" not in sent.body
+        address = settings.SUPPORT_EMAIL
+        assert f"If you did not ask for this, write to our support at {address} now, and quote" in sent.body
 
     def test_that_invites_the_first_owner_sends_the_teams_invitation(
         self, operator: Client, acme: Merchant

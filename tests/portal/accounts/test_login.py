@@ -119,7 +119,9 @@ class TestReset:
         assert people.log_in(client, NEW).status_code == 302
         assert AuditEntry.objects.filter(action="password_reset").count() == 1
         assert people.mails()[-1].subject.endswith("Your password was reset")
-        assert "reset your password now, and tell your team:" in str(people.mails()[-1].body)
+        written = str(people.mails()[-1].body)
+        assert f"reset your password now:\n{ours.PORTAL_URL}/accounts/password/reset/\n" in written
+        assert f"Then inform your team, and write to our support at {ours.SUPPORT_EMAIL}." in written
 
     def test_says_once_that_the_password_has_changed_and_all_sessions_have_ended(
         self, client: Client, lea: User

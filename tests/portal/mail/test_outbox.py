@@ -5,10 +5,11 @@ from datetime import timedelta
 from unittest.mock import Mock
 
 import pytest
+from django.conf import settings
 from django.core import mail
 from django.db import connection
 from django.db.models import F
-from django.test import Client
+from django.test import Client, override_settings
 
 from config.lib import clock
 from portal.mail import outbox, trouble_mails
@@ -137,6 +138,13 @@ class TestSending:
         assert sent.subject == "TEST · Acme Tickets: signing secret rotated"
         assert "lea@acme.example rotated the signing secret." in sent.body
         assert "From: 203.0.113.7" in sent.body and "req_" in sent.body and "whsec_" not in sent.body
+        assert f"Then send the request id to our support at {settings.SUPPORT_EMAIL}.\n" in sent.body
+
+    def test_about_a_change_names_no_address_if_there_is_none(self, owner: Membership) -> None:
+        with override_settings(SUPPORT_EMAIL=""):
+            stage.browser(owner).post("/portal/webhooks/rotate")
+            outbox.send_due()
+        assert "Then send the request id to our support.\n" in mail.outbox[0].body
 
     def test_is_dropped_if_its_cause_is_resolved(self, owner: Membership) -> None:
         delivery = stage.parked(owner.merchant)
