@@ -153,6 +153,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.sessions.SessionMiddleware",
     "portal.accounts.password_slots.PasswordSlotMiddleware",
+    "portal.views.form_addresses.FormAddressMiddleware",
 ]
 _EVERY_PAGE = "config.lib.web.error_pages.template_context"
 TEMPLATES: list[dict[str, Any]] = [

@@ -61,7 +61,7 @@ def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the page for an unknown URL. Signed-in people see it in the portal's or the operators' frame."""
     if request.path.startswith(OPERATORS) and admin.site.has_permission(request):
         return render(request, "operators/missing.html", {"title": "No page at this address"}, status=404)
-    membership = _membership_of(request)
+    membership = membership_for_frame(request) if request.path.startswith(PORTAL) else None
     if membership is None:
         return page_not_found(request, exception)
     response = pages.show_page(request, membership, "portal/missing.html", {})
@@ -69,9 +69,9 @@ def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return response
 
 
-def _membership_of(request: HttpRequest) -> Membership | None:
-    """Return the person's membership, or None outside the portal and for people who may not enter it."""
-    if not request.path.startswith(PORTAL) or not request.user.is_authenticated:
+def membership_for_frame(request: HttpRequest) -> Membership | None:
+    """Return the person's membership, or None for people who are not signed in or may not enter the portal."""
+    if not request.user.is_authenticated:
         return None
     membership = access.current_membership(request)
     return None if membership is None or access.must_set_up_second_factor(membership) else membership

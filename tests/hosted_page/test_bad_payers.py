@@ -57,7 +57,10 @@ class TestAddress:
     def test_accepts_each_step_only_with_its_own_method(self, lea: Payer) -> None:
         with nothing_moves():
             for step in set(POSTS) - {"/split"}:
-                assert lea.get(step).status_code == 405
+                opened = lea.get(step)
+                assert opened.status_code == 405 and opened["Allow"] == "POST"
+                assert "This page can’t be opened this way" in words(opened)
+                assert f'href="/pay?id={lea.checkout.pk}"' in words(opened), "the page with the form"
             for step in set(GETS) - {"/split"}:
                 assert lea.post(step).status_code == 405
 

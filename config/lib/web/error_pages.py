@@ -15,6 +15,7 @@ from config.lib.web.paths import PAYER_PREFIXES
 
 RETRY_SECONDS = 5
 PORTAL = "/portal"
+ACCOUNTS = "/accounts/"
 OPERATORS = "/admin/"
 STOP_TEXTS = "/pay/stop/"  # a link that only texts contain
 PREFIXES_ABOUT_TEXTS = (STOP_TEXTS, "/pay/offers/")  # payers' links that are not about paying

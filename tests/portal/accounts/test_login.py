@@ -199,6 +199,16 @@ class TestAddresses:
         with pytest.raises(NoReverseMatch):
             reverse("account_email")
 
+    def test_the_address_that_logs_out_says_so_if_it_is_opened(self, client: Client, lea: User) -> None:
+        opened = client.get("/accounts/logout/")
+        assert opened.status_code == 405 and "This address only takes a form" in opened.content.decode()
+        people.set_up_app(lea)
+        client.force_login(lea)
+        page = client.get("/accounts/logout/")
+        assert page.status_code == 405 and page["Allow"] == "POST" and people.is_in(client)
+        assert "You are still logged in." in page.content.decode()
+        assert "Acme Tickets" in page.content.decode(), "the frame of the portal"
+
     def test_pages_without_a_login_do_not_fail_and_are_not_cached(self, client: Client) -> None:
         from portal.urls import accounts
 

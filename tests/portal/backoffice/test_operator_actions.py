@@ -76,7 +76,12 @@ class TestLookingUpNow:
         person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
         people.operate(client, person)
         with nothing_moves():
-            assert client.get(f"{PAGE}{unclear.pk}/look-up").status_code == 405
+            opened = client.get(f"{PAGE}{unclear.pk}/look-up")
+            assert opened.status_code == 405
+            assert (
+                "It runs an action that begins with a button on the page Operations."
+                in opened.content.decode()
+            )
             assert client.post(f"{PAGE}{unclear.pk}/look-up").status_code == 403
         assert "Look it up now" not in client.get(PAGE).content.decode()
 
