@@ -58,7 +58,8 @@ def _next_step(request: HttpRequest, target: PaymentTarget, errors: FormErrors) 
     if target.is_sent and customer_uuid != target.checkout.lead_id:
         words = _("This share was sent to another number. Use that number, or ask {name}.")
         return sign_in.show_phone(request, target, error=words.format(name=lead_name(target.checkout)))
-    return _show_own_order(request, target)
+    words = _("You signed in with the number that placed this order. Send this link to your mate instead.")
+    return _show_own_order(request, target, _("This is your own order"), words)
 
 
 def _expire_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
@@ -209,10 +210,12 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
 def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID | None) -> HttpResponse:
     """Redirect the owner of a replaced link to the new link. Show to everyone else that it was replaced.
 
-    Rule share.replaced.
+    The lead is led to the order's page, which shows the new link. Rule share.replaced.
     """
     if customer_uuid is not None and target.is_owner(customer_uuid):
         return PaymentTarget(target.checkout, target.share).go()
+    if _is_lead(request, target, customer_uuid):
+        return _show_replaced_to_lead(request, target)
     is_known = target.share is not None and bool(target.share.phone or target.share.mate_id)
     may_sign_in = is_known and target.is_payable and customer_uuid is None
     if may_sign_in and (
@@ -225,7 +228,21 @@ def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: U
     return rendering.render_message(request, target, heading, text, link=link)
 
 
-def _show_own_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    words = _("You signed in with the number that placed this order. Send this link to your mate instead.")
+def _show_replaced_to_lead(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    words = _("You made a new link for this share. It is on the page of your order.")
+    return _show_own_order(request, target, _("This link has been replaced"), words)
+
+
+def _is_lead(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID | None) -> bool:
+    """Return whether the reader is signed in as the order's lead, on the page of the share or of the order."""
+    lead_uuid = target.checkout.lead_id
+    return lead_uuid is not None and lead_uuid in (
+        customer_uuid,
+        payer.customer_of(request, target.checkout.pk),
+    )
+
+
+def _show_own_order(request: HttpRequest, target: PaymentTarget, heading: str, words: str) -> HttpResponse:
+    """Show to the lead who opens a mate's link that it belongs to their own order."""
     link = {"href": PaymentTarget(target.checkout).address(), "label": _("Go to your order")}
-    return rendering.render_message(request, target, _("This is your own order"), words, link=link)
+    return rendering.render_message(request, target, heading, words, link=link)

@@ -26,6 +26,9 @@ class TestTheLead:
         assert f'id="link-{finn.share.pk}"' in words(lead.get()), "the line with the new link opens"
         assert (finn.status(), finn.share.name) == ("open", "Fionn")
         assert "This link has been replaced" in words(finn.get())
+        as_lead = words(lead.client.get(finn.path))
+        assert "This link has been replaced" in as_lead and "You made a new link for this share." in as_lead
+        assert f'href="/pay?id={lead.checkout.pk}"' in as_lead and "for it" not in as_lead
         assert Mate(finn.share).get().status_code == 200
         lead.post("/cancel-share", **share)
         assert finn.status() == "cancelled" and "You cover it" in words(lead.get())
