@@ -97,19 +97,6 @@ class TestLostDisputeOfAMate:
         page = text(main(lead.get()))
         assert "You’re covering £40.00, your own share" in page and "no longer asked" not in page
 
-    def test_draws_one_part_for_all_who_paid_so_that_the_bar_names_no_mate(
-        self, lead: Payer, paid: Mate, order: Checkout
-    ) -> None:
-        amy = order.payment_requests.get(position=3)
-        mates.pay(amy)
-        assert mates.settled(amy) == ShareStatus.REIMBURSED
-        lose(paid.share)
-        shown = main(lead.get())
-        bar = shown[shown.index("<svg class=\"group-bar") : shown.index("<dl")]
-        looks = [line.partition('"')[0] for line in bar.split('<svg class="look-')[1:]]
-        assert looks == ["mine person-1", "paid person-2", "returned"]
-        assert "<text" not in bar.partition("look-paid")[2]
-
     def test_before_the_reimbursement_leaves_the_share_with_the_lead(self, lead: Payer, owed: Mate) -> None:
         lose(owed.share)
         assert owed.status() == ShareStatus.REFUNDED
