@@ -41,6 +41,7 @@ def _first_step_context(request: HttpRequest, merchant: Merchant) -> dict[str, A
         "cancel_url_path": request.path,
         "value": "",
         "error": "",
+        "limit": "",
         "phone_hint": phone_hint(merchant),
         "signed_out": None,
         "is_being_split": False,

@@ -25,7 +25,7 @@ from hosted_page.group import bill, bill_lines, collecting, group_link
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGNED_OUT, PaymentTarget, for_form, for_page, wants_part
 from hosted_page.status import order_status, receipt_sms
-from hosted_page.steps import sign_in, sign_in_extension, typed_split
+from hosted_page.steps import code_page, sign_in, sign_in_extension, typed_split
 from payments.models import Merchant
 
 
@@ -243,7 +243,7 @@ def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     is_other = "other" in request.POST and target.is_payable
     response = target.go_with(SIGNED_OUT) if target.is_only_for_payer else target.go()
     if is_other:
-        response = HttpResponseRedirect(sign_in.change_url(target), status=303)
+        response = HttpResponseRedirect(code_page.change_url(target), status=303)
     payer.sign_out(request, response, target.subject)
     typed_split.delete_values(request, response)
     return response

@@ -38,11 +38,15 @@ from payments.models import Dispute, Operation
 
 @dataclass(frozen=True)
 class SmsError:
-    """The reason why a share's link was not sent, and the number that the lead typed."""
+    """The reason why a share's link was not sent, and the number that the lead typed.
+
+    If a limit is the reason (`is_limit`), the number can be valid.
+    """
 
     share_id: str
     phone: str
     error: str
+    is_limit: bool = False
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,7 @@ def _send_link(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed_number: str
 ) -> bill_lines.SmsError | None:
     """Send a share's link or a reminder. Return the error to show to the lead, or None."""
+    is_limit = False
     try:
         number = (
             parse_phone(typed_number, target.checkout.merchant) if typed_number or not share.phone else ""
@@ -242,11 +243,11 @@ def _send_link(
     except InvalidPhone:
         error = wrong_number_text(target.checkout.merchant)
     except limits.TooManySmsMessages as reached:
-        error = str(reached)
+        error, is_limit = str(reached), not isinstance(reached, limits.CountryNotServed)
     except (MerchantSuspended, AllStopped):
         error = _stopped_sentence()
     except invitations.CannotSendNow:
         return None  # no error, because the page shows the share's current state
     else:
         return None
-    return bill_lines.SmsError(str(share.pk), typed_number, error)
+    return bill_lines.SmsError(str(share.pk), typed_number, error, is_limit=is_limit)

@@ -69,6 +69,7 @@ def _show_first_step(request: HttpRequest) -> HttpResponse:
         "action": request.path,
         "value": "",
         "error": "",
+        "limit": "",
         "phone_hint": "",
         "signed_out": None,
         "is_being_split": False,

@@ -46,10 +46,14 @@ class CodeJustRequested(TooManySmsMessages):
         self.seconds = max(1, math.ceil(seconds))
 
 
+class CountryNotServed(TooManySmsMessages):
+    """The service sends no texts to the number's country, so only a different number can get one."""
+
+
 def check_country(phone: str) -> None:
-    """Raise TooManySmsMessages if the service sends no texts to the number's country."""
+    """Raise CountryNotServed if the service sends no texts to the number's country."""
     if settings.SMS_COUNTRIES and countries.country_of(phone) not in settings.SMS_COUNTRIES:
-        raise TooManySmsMessages(_("We don’t send texts to this country. Use a number from another country."))
+        raise CountryNotServed(_("We don’t send texts to this country. Use a number from another country."))
 
 
 def check_stopped(row: SmsMessage) -> None:

@@ -2,11 +2,9 @@
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -20,11 +18,10 @@ from checkout.states import OperationInProgress, Status
 from config.lib.web import address
 from hosted_page import payer, prefill, remembered_browsers, rendering, summary
 from hosted_page.group import collecting
-from hosted_page.models import KnownBrowser, PayerSignIn, SignInCode
+from hosted_page.models import KnownBrowser, PayerSignIn
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name, wants_part
-from hosted_page.sms import limits
-from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
-from hosted_page.steps import codes, share_step, typed_split
+from hosted_page.sms.limits import CodeJustRequested, CountryNotServed, TooManySmsMessages
+from hosted_page.steps import code_page, codes, share_step, typed_split
 from hosted_page.steps.phone import InvalidPhone, mask_number, parse_phone, phone_hint, wrong_number_text
 from payments import money
 from payments.operator_stops import AllStopped, MerchantSuspended
@@ -41,7 +38,7 @@ def show_sign_in(
     if "change" in request.GET or box_errors:
         return show_phone(request, target, box_errors=box_errors)
     if waiting_code is not None and codes.can_be_tried(waiting_code):
-        return _show_code(request, target, waiting_code)
+        return code_page.show_code(request, target, waiting_code)
     browser = remembered_browsers.find_remembered(request) if target.is_payable else None
     phone = prefill.offered_number(target)
     if browser and phone in ("", browser.phone):
@@ -74,12 +71,13 @@ def show_prefilled(
 
 
 def _prefilled_context(target: PaymentTarget, phone: str, error: str | TooManySmsMessages) -> dict[str, Any]:
+    ask_in = error.seconds if isinstance(error, CodeJustRequested) else 0
     return {
         "action": target.address("prefilled"),
-        "change_url": change_url(target),
+        "change_url": code_page.change_url(target),
         "masked_phone": mask_number(phone),
-        "error": str(error),
-        "ask_in": error.seconds if isinstance(error, CodeJustRequested) else 0,
+        "limit": "" if ask_in else str(error),
+        "ask_in": ask_in,
     }
 
 
@@ -109,15 +107,22 @@ def show_phone(
 ) -> HttpResponse:
     """Ask for a mobile number. For a share, the page also shows the share.
 
-    `error` is about the number. With `has_code_ended`, a notice says that the code no longer works, and the field
-    is empty and valid. Rule prefill.masked.
+    If `error` is a reached limit, a notice shows it, because the number is valid. Any other error is below the
+    field. With `has_code_ended`, a notice says that the code no longer works, and the field is empty and valid.
+    Rule prefill.masked.
     """
     name, page_context = _phone_page(request, target, box_errors)
-    context: dict[str, Any] = {"action": target.address("phone"), "value": value, "error": str(error)}
-    context |= page_context | _browser_context(request, target) | _paid_context(target)
+    context: dict[str, Any] = {"action": target.address("phone"), "value": value, **_error_context(error)}
+    context |= page_context | _browser_context(request, target) | code_page.paid_context(target)
     context |= {"has_code_ended": has_code_ended}
     is_refused = bool(error or box_errors or has_code_ended)
     return rendering.render_page(request, target, name, context, status=422 if is_refused else 200)
+
+
+def _error_context(error: str | TooManySmsMessages) -> dict[str, str]:
+    """Return the error about the number, and the limit that prevents a code. At least one of them is ""."""
+    is_limit = isinstance(error, TooManySmsMessages) and not isinstance(error, CountryNotServed)
+    return {"error": "" if is_limit else str(error), "limit": str(error) if is_limit else ""}
 
 
 def _phone_page(
@@ -165,19 +170,6 @@ def _has_bill(target: PaymentTarget) -> bool:
     return target.share is None and target.checkout.has_mates and target.checkout.status == Status.CAPTURED
 
 
-def _paid_context(target: PaymentTarget) -> dict[str, Any]:
-    """Return the context values that differ for a person who returns to a paid order or share.
-
-    The page of a paid order has a link to the shop, but no cancel link. At a group link, the page does not
-    show the amount of a paid share, because anyone with the group link can open that page.
-    """
-    if not target.is_only_for_payer:
-        return {}
-    if target.share is None:
-        return {"cancel_url_path": "", "back_url": target.checkout.return_url}
-    return {"order": replace(summary.summary_of(target), due="")} if target.group else {}
-
-
 def _browser_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
     """Return the context of two notices: the sign-in has ended, or this sign-in would end another person's split."""
     signed_out = _signed_out_notice(request, target)
@@ -205,42 +197,6 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
         "is_paid": target.is_only_for_payer,
         "is_long": payer.has_reached_maximum(request, target.subject),
     }
-
-
-def _show_code(
-    request: HttpRequest, target: PaymentTarget, waiting_code: SignInCode, *, error: str = ""
-) -> HttpResponse:
-    context = {
-        "action": target.address("code"),
-        "error": error,
-        "masked_phone": mask_number(waiting_code.phone),
-        "way": "lost" if waiting_code.is_lost else "sent" if target.is_payable else "perhaps",
-        "resend_action": target.address("resend"),
-        "works_until": summary.short_time(waiting_code.expires_at, summary.zone_of(target.checkout)),
-        "resend_in": _seconds_to_resend(waiting_code),
-        **{"change_url": change_url(target)} | _paid_context(target) | _remember_context(request, target),
-        "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
-    }
-    return rendering.render_page(request, target, "code", context, status=422 if error else 200)
-
-
-def _remember_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the context of the checkbox with which a payer allows the service to remember the browser."""
-    return {
-        "may_remember": target.is_payable,
-        "is_ticked": remembered_browsers.REMEMBER in request.POST,
-    }
-
-
-def _seconds_to_resend(waiting_code: SignInCode) -> int:
-    age = (waiting_code.read_at - waiting_code.created_at).total_seconds()
-    return max(0, round(limits.CODE_INTERVAL.total_seconds() - age))
-
-
-def change_url(target: PaymentTarget) -> str:
-    """Return the address of the page on which the person can enter a different number."""
-    url = f"{target.address()}{'?' if target.share else '&'}change=1"
-    return url if target.is_payable else f"{url}&{SIGN_IN}=1"
 
 
 @for_form
@@ -290,7 +246,7 @@ def send_code(
         # Before the payment, the page of the order or share already says that the shop cannot take payments.
         return _show_shop_stopped(request, target) if target.is_only_for_payer else target.go()
     except TooManySmsMessages as error:
-        return _show_last_code(request, target, phone, str(error)) or ask_for_number(error=error)
+        return code_page.show_last_code(request, target, phone, str(error)) or ask_for_number(error=error)
 
 
 def _queue_and_redirect(request: HttpRequest, target: PaymentTarget, phone: str) -> HttpResponse:
@@ -303,22 +259,9 @@ def _queue_and_redirect(request: HttpRequest, target: PaymentTarget, phone: str)
     return response
 
 
-def _show_last_code(
-    request: HttpRequest, target: PaymentTarget, phone: str, error: str
-) -> HttpResponse | None:
-    """Ask for the last code that was sent to this number, and show the error.
-
-    Return None if there is no such code, or if it cannot be entered any more.
-    """
-    waiting_code = codes.waiting_code(target.subject, payer.browser_of(request))
-    if waiting_code is None or waiting_code.phone != phone or not codes.can_be_tried(waiting_code):
-        return None
-    return _show_code(request, target, waiting_code, error=error)
-
-
 def _show_shop_stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     heading, words = _("This shop is not taking payments now"), _("We have not sent a code. Try again later.")
-    return rendering.render_message(request, target, heading, words, **_paid_context(target))
+    return rendering.render_message(request, target, heading, words, **code_page.paid_context(target))
 
 
 @for_form
@@ -373,11 +316,11 @@ def _verify_code(request: HttpRequest, target: PaymentTarget) -> codes.EnteredCo
     if waiting_code is None:
         return _show_code_ended(request, target)
     if len(digits) != 6:
-        return _show_code(request, target, waiting_code, error=_("The code has 6 digits."))
+        return code_page.show_code(request, target, waiting_code, error=_("The code has 6 digits."))
     try:
         return codes.verify(waiting_code, digits)
     except codes.WrongCode as error:
-        return _show_code(request, target, waiting_code, error=_wrong_code_text(error.tries_left))
+        return code_page.show_code(request, target, waiting_code, error=_wrong_code_text(error.tries_left))
     except codes.CodeEnded:
         return _show_code_ended(request, target)
 

@@ -182,6 +182,7 @@ class TestAnInvitation:
             put("+447700900456", PaymentTarget(lea.checkout, finns), kind=SmsMessage.Kind.REMINDER)
         refused = ask(lea, finns)
         assert refused.status_code == 422 and "cannot send more texts to this number" in words(refused)
+        assert "aria-invalid" not in words(refused), "the number can be right"
 
 
 @pytest.mark.rule("sms.invitation")

@@ -2,6 +2,7 @@
 
 import pytest
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import limits
@@ -50,6 +51,24 @@ class TestSignIn:
             lea.post("/phone", phone=f"07700 90012{number}")
         assert SignInCode.objects.count() == 5
         assert "cannot send more codes for this link" in words(lea.post("/phone", phone="07700 900199"))
+
+    @pytest.mark.rule("sign_in.limits")
+    def test_a_limit_is_a_notice_and_leaves_the_number_and_the_code_as_they_are(self, lea: Payer) -> None:
+        refused = lea.post("/phone", phone="07700 900199")
+        assert refused.status_code == 303
+        page = words(lea.post("/resend"))
+        assert "Enter the" in page and "We have not sent a code" in page and "Wait 30 seconds" in page
+        assert "aria-invalid" not in page and "field-error" not in page
+        for number in range(5):
+            lea.post("/phone", phone=f"07700 90012{number}")
+        page = words(lea.post("/resend"))
+        assert "We have not sent a code" in page and "cannot send more codes for this link" in page
+        assert "aria-invalid" not in page and "field-error" not in page
+
+    def test_a_country_without_texts_is_an_error_of_the_number(self, lea: Payer, settings: Settings) -> None:
+        settings.SMS_COUNTRIES = ["FR"]
+        page = words(lea.post("/phone", phone=PHONE))
+        assert 'aria-invalid="true"' in page and "We have not sent a code" not in page
 
     @pytest.mark.rule("sign_in.limits")
     def test_a_number_gets_five_codes_an_hour(self, lea: Payer) -> None:
