@@ -143,7 +143,11 @@ class AccountAdapter(DefaultAccountAdapter):
 
         The response time therefore does not reveal whether an account exists.
         """
-        facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
+        facts: dict[str, Any] = {
+            "base_url": settings.PORTAL_URL,
+            "signup_url": "",
+            "site": settings.MFA_TOTP_ISSUER,
+        }
         # Templates get test_mode from the request, but a mail that a task queues has no request.
         facts |= {"test_mode": settings.SANDBOX, "our_support": support.support_in_words()} | context
         message = self.render_mail(template_prefix, email, {"email": email} | facts)

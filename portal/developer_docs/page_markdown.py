@@ -114,7 +114,7 @@ class MarkdownWriter:
 
 def _is_left_out(element: Element) -> bool:
     """Return whether an element has no meaning outside the page, such as a label for screen readers."""
-    return element.tag in _LEFT_OUT or "spoken" in element.classes
+    return element.tag in _LEFT_OUT or not {"spoken", "scroll-hint"}.isdisjoint(element.classes)
 
 
 def _is_inline(child: Element | str) -> bool:

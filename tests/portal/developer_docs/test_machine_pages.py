@@ -32,6 +32,8 @@ def words(element: Element) -> list[str]:
     """Return the words that a reader sees, without punctuation, because Markdown adds some."""
 
     def text(part: Element) -> str:
+        if part.tag == "code":
+            return part.text()  # a <wbr> does not end a word
         kept = (child for child in part.children if isinstance(child, str) or not is_left_out(child))
         return " ".join(child if isinstance(child, str) else text(child) for child in kept)
 
