@@ -18,11 +18,11 @@ from portal.developer_docs.reference import ErrorCode
 
 Schema = dict[str, Any]
 COMMON_CODES = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
-ANY_CALL_CODES = (*COMMON_CODES, "service_unavailable")
+# Every call refuses an unknown query parameter with `validation_failed`.
+ANY_CALL_CODES = (*COMMON_CODES, "validation_failed", "service_unavailable")
 # No operation returns these codes. They mean that no operation has the request's address or method.
 NO_OPERATION_CODES = ("not_found", "method_not_allowed")
 WITH_BODY = ("invalid_json", "request_timeout", "payload_too_large", "unsupported_media_type")
-WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
 WITH_CHECKOUT = ("checkout_not_found",)
 WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress")

@@ -126,7 +126,6 @@ class EndpointSchema(AutoSchema):
         endpoint = self._described_endpoint
         by_shape = {
             errors.WITH_BODY: self.method == "POST",
-            errors.WITH_FIELDS: bool(endpoint.body or endpoint.query),
             errors.WITH_CURSOR: endpoint.query is not None and "cursor" in endpoint.query().fields,
             errors.WITH_CHECKOUT: "{checkout_uuid}" in self.path,
             errors.WITH_KEY: self._is_recorded,

@@ -195,6 +195,18 @@ class TestAnswers:
         refused = self.fits(document, api.post("checkouts", order(total_amount=1)), "create_checkout")
         assert refused["error"]["code"] == "invalid_amount_arithmetic"
 
+    @pytest.mark.rule("api.query")
+    def test_to_an_unknown_parameter_fit_the_schema(
+        self, document: dict[str, Any], api: Api, unpaid: Checkout
+    ) -> None:
+        for path, name in (
+            ("checkouts", "list_checkouts"),
+            (f"checkouts/{unpaid.pk}", "read_checkout"),
+            ("webhooks/subscription", "read_subscription"),
+        ):
+            refused = self.fits(document, api.get(f"{path}?colour=red"), name)
+            assert refused["error"]["param"] == "colour"
+
     def test_of_reads_in_every_status_fit_the_schema(
         self, document: dict[str, Any], api: Api, pay: Callable[..., Checkout], unpaid: Checkout
     ) -> None:
