@@ -36,6 +36,10 @@ class RefundForm(forms.Form):
     ref = forms.RegexField(r"^portal_[0-9a-f-]{36}\Z", required=False)
     step = forms.ChoiceField(required=False, choices=[("check", ""), ("refund", ""), ("change", "")])
 
+    def clean_reason(self) -> str:
+        """Return the reason with single spaces. A pasted tab would not fit the API's document of the reason."""
+        return " ".join(self.cleaned_data["reason"].split())
+
 
 @requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:

@@ -47,6 +47,12 @@ class TestRefund:
         assert asked.count(ref) == 1 and "eference" not in asked, "nobody copies it"
         assert 'maxlength="500" value="Show moved" readonly' in asked and "(optional)" not in asked
 
+    @pytest.mark.rule("api.document")
+    def test_stores_a_pasted_reason_without_tabs(self, client: Client, captured: Checkout) -> None:
+        ref = ref_in(client.get(address(captured)))
+        client.post(address(captured), {"step": "refund", "ref": ref, "reason": "Show\tmoved\r\nto May"})
+        assert Refund.objects.get().reason == "Show moved to May"
+
     def test_keeps_the_reason_from_the_second_step_back_to_the_first(
         self, client: Client, captured: Checkout
     ) -> None:
