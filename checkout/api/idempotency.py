@@ -17,6 +17,7 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.http import HttpResponse
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -71,8 +72,7 @@ class RecordedView(ApiView, ABC):
     def take_query(self, request: Request) -> None:
         """Read the query string, unless the request is a POST.
 
-        `_answer` reads the query string of a POST later, so that a call with a wrong query string is also
-        recorded.
+        `_post` reads the query string of a POST, so that a call with a wrong query string is also recorded.
         """
         if request.method != "POST":
             super().take_query(request)
@@ -87,8 +87,9 @@ class RecordedView(ApiView, ABC):
         call = call_log.build_call(request, checkout_uuid)
         self.is_recorded = True
         try:
+            super().take_query(request)
             claimed = _claim(request, checkout_uuid)
-        except KeyRefused as refused:
+        except (KeyRefused, ValidationError) as refused:
             return _finish(call, self.handle_exception(refused), None)
         if isinstance(claimed, HttpResponse):
             return claimed
@@ -103,7 +104,6 @@ class RecordedView(ApiView, ABC):
         call that runs in one transaction raises the error instead.
         """
         try:
-            super().take_query(request)
             return self.carry_out(request, call.checkout_uuid)
         except OperationalError as error:
             if locks.is_locked(error) and not self.in_one_transaction:

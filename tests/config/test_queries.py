@@ -11,6 +11,7 @@ from config.lib.api.view import ApiView
 from config.openapi import schema
 from tests.config import described
 from tests.conftest import Api
+from tests.factories import order
 from tests.refusals import nothing_moves, refused
 
 CALLS = sorted(described.routes(get_resolver().url_patterns))
@@ -47,6 +48,14 @@ class TestQuery:
             answer = call(api, method, f"{path.format(checkout_uuid=held.pk)}?{'&'.join([field] * 251)}")
             message = refused(answer, 422, "validation_failed", None)["message"]
         assert message.startswith("The URL has too many query parameters. The call accepts ")
+
+    @pytest.mark.rule("api.query", "idempotency.kept")
+    def test_with_an_unknown_parameter_leaves_the_idempotency_key_free(self, api: Api) -> None:
+        for _ in range(2):
+            answer = api.post("checkouts?colour=green", order(), Idempotency_Key="k")
+            refused(answer, 422, "validation_failed", "colour")
+            assert api.post("checkouts", order(), Idempotency_Key="k").status_code == 201
+        assert Checkout.objects.count() == 1
 
     def test_of_a_method_that_the_path_lacks_does_not_change_the_refusal(self, api: Api) -> None:
         answer = call(api, "TRACE", "/api/merchant/v1/events?colour=green")
