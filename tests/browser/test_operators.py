@@ -31,16 +31,21 @@ SmsMessage.objects.create(
 )
 """
 LOGGED = """
+from config.lib import clock
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
-from checkout.models import Checkout
-from portal.models import User
+from checkout.models import Checkout, IdempotencyKey
+from portal.models import LoginAttempt, User
 kind, order = ContentType.objects.get_for_model(Checkout), Checkout.objects.first()
 LogEntry.objects.create(
     user=User.objects.filter(is_superuser=True).first(), action_flag=CHANGE, content_type=kind, object_id=order.pk,
     object_repr=str(order), change_message="Cancelled: The customer called twice, because the tickets were for another"
     " night, and the shop had no more of them for Saturday.",
 )
+digests = {"account_digest": "0a" * 32, "address_digest": "0b" * 32, "site_digest": "0c" * 32}
+LoginAttempt.objects.create(kind="password", created_at=clock.now(), **digests)
+order.merchant.idempotencykey_set.all().delete()
+IdempotencyKey.objects.create(merchant=order.merchant, key="order-20417-" * 20, status=201, created_at=clock.now())
 """
 EVERY = 5_000  # milliseconds between two updates
 
@@ -114,7 +119,16 @@ class TestAList:
                 "the certificate has expired",
             ),
             ("/admin/admin/logentry/", ("time", "operator", "about", "what happened"), "for another night"),
-            ("/admin/portal/loginattempt/", ("created", "kind", "account digest", "address digest"), "…"),
+            (
+                "/admin/portal/loginattempt/",
+                ("created", "kind", "account digest", "address digest"),
+                "0a0a…0a0a0a",
+            ),
+            (
+                "/admin/checkout/idempotencykey/",
+                ("created", "merchant", "key", "answer"),
+                "order-20417-order",
+            ),
             ("/admin/webhooks/signingsecret/", ("id", "subscription", "created", "expires"), "http://127"),
             ("/admin/usersessions/usersession/", ("user", "last seen", "browser"), "Chrome on Linux"),
         ],
