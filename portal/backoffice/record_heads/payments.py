@@ -69,7 +69,7 @@ def head_of_payment(row: Payment, request: HttpRequest) -> Head:
         return Head(
             summary, " ".join(filter(None, step)), badges.DISPUTED, [*links, *order], names_button=True
         )
-    case = open_case(operation__payment=row.pk)
+    case = open_case(operation__payment=row.pk) or open_case(subject__in=row.disputes.values("pk"))
     if case is not None:
         return case_head(request, summary, badge, case, *order)
     return Head(summary, badge=badge, links=order)

@@ -126,7 +126,9 @@ class TestDisputes:
         case = Discrepancy.objects.get(kind=kinds.DISPUTE_LOST.name)
         assert f'href="{address_of(row)}"' in page_of(operator, case)
         assert main_button(operator, case) == "Close with a note"
-        assert main_button(operator, row) == "Open the discrepancy"
+        for shown in (row, row.payment):
+            assert "A dispute is lost." in text_of(operator, shown)
+            assert main_button(operator, shown) == "Open the discrepancy"
 
     def test_that_are_won_need_no_action(self, operator: Client, row: Dispute) -> None:
         outside.decide(row, is_won=True)
