@@ -13,11 +13,13 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q
 from django.http import HttpRequest
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
+from django.utils.text import capfirst
 from oauth2_provider.models import AccessToken
 
 from config.lib.admin import columns, lists
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
+from config.lib.admin.titles import row_noun
 from payments.money_columns import MoneyAdmin
 from portal import audit_words, operator_changes
 from portal.accounts import admin as accounts_admin
@@ -323,11 +325,25 @@ class LogEntryAdmin(ReadOnlyAdmin):
     search_fields = ("object_id",)
     searched_by = "ID of the record"
     search_help_text = "Enter the whole ID."
-    titles: Mapping[str, str] = {"action_time": "time", "user": "operator", "content_type": "kind of record"}
+    titles: Mapping[str, str] = {"action_time": "time", "user": "operator"}
     hidden = ("action_flag",)  # what happened says more
 
     def column(self, name: Any) -> Any:
-        return self.what_happened if name == "change_message" else super().column(name)
+        columns_in_words = {
+            "change_message": self.what_happened,
+            "content_type": self.kind,
+            "object_id": self.record,
+        }
+        return columns_in_words.get(name) or super().column(name)
+
+    @admin.display(description="kind of record")
+    def kind(self, entry: LogEntry) -> str:
+        model = entry.content_type.model_class() if entry.content_type else None
+        return capfirst(row_noun(model._meta)) if model else columns.EMPTY_CELL
+
+    @admin.display(description="record")
+    def record(self, entry: LogEntry) -> str:
+        return format_html('<a href="{}"><code>{}</code></a>', entry.get_admin_url() or "", entry.object_id)
 
     @admin.display(description="what happened")
     def what_happened(self, entry: LogEntry) -> str:

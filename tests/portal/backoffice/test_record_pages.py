@@ -121,6 +121,18 @@ class TestRecordPage:
         for words in (page, listed):
             assert "Found 1 order." in words and "What happened" in words and "Action" not in words
 
+    def test_of_a_log_entry_links_to_the_record(self, operator: Client, captured: Checkout) -> None:
+        kind = ContentType.objects.get_for_model(Checkout)
+        about = {"content_type": kind, "object_id": str(captured.pk), "object_repr": "A-1"}
+        chief = User.objects.get(is_superuser=True)
+        entry = LogEntry.objects.create(user=chief, action_flag=CHANGE, **about)
+        page = opened(operator, f"/admin/admin/logentry/{entry.pk}/change/")
+        address = f"/admin/checkout/checkout/{captured.pk}/change/"
+        assert f'<a href="{address}"><code>{captured.pk}</code></a>' in page
+        assert "Changed.</td>" in opened(operator, "/admin/admin/logentry/")
+        assert "Checkout | checkout" not in page and "Object id" not in page
+        assert "Operators’ actions on this record" not in page, "it is one of them"
+
     def test_of_a_session_ends_it(self, operator: Client, acme: Merchant) -> None:
         lea = Client()
         person = people.join(acme)
