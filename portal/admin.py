@@ -343,7 +343,9 @@ class LogEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="record")
     def record(self, entry: LogEntry) -> str:
-        return format_html('<a href="{}"><code>{}</code></a>', entry.get_admin_url() or "", entry.object_id)
+        address = entry.get_admin_url()  # None if the kind of record has no page
+        code = format_html("<code>{}</code>", entry.object_id)
+        return format_html('<a href="{}">{}</a>', address, code) if address else code
 
     @admin.display(description="what happened")
     def what_happened(self, entry: LogEntry) -> str:
