@@ -91,8 +91,9 @@ SEND = confirmation.Question(
 )
 GIVE_UP = confirmation.Question(
     title="Give up the operation in doubt",
-    text="Do this only if the provider vouches that the operation never arrived. The operation then counts as failed,"
-    " and the order continues. If it is an authorization, its hold is released first.",
+    text="Do this only if the provider vouches that the operation never arrived, or if someone captured another amount"
+    " in the provider’s dashboard. The operation then counts as failed, and the order continues. If it is an"
+    " authorization, its hold is released first.",
     label=NOTE,
     button="Give it up",
     title_for_one="Give up {}?",

@@ -17,7 +17,7 @@ from config.lib.deadline import Deadline
 from payments import operation_queue, operations, planning
 from payments.cause import Cause
 from payments.discrepancies import kinds, reporting
-from payments.models import Operation
+from payments.models import Discrepancy, Operation
 from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
@@ -31,19 +31,22 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """End an authorization or a capture whose outcome is unknown. It then counts as failed.
 
     This is allowed if the provider vouches that the operation never arrived. A capture must also be so old that no call
-    for it can arrive any more. Without the provider's word, only an authorization can be given up, and only if the
-    service sends a void of it and the void succeeds. Returns the checkout's uuid. Raises
-    NotAllowed.
+    for it can arrive any more. There are two exceptions: a capture can be given up if someone else has captured another
+    amount, and an authorization can be given up if the service sends a void of it and the void succeeds. Returns the
+    checkout's uuid. Raises NotAllowed.
     """
     queried = operations.read_operation(operation_uuid)
-    _check_allowed(queried)
+    _check_in_doubt(queried)
     status_check.sync(queried.payment_id)
+    _check_capture(queried)
     outcome = status_check.look_up(queried)
-    void = None if status_check.is_vouched_absent(outcome) else _release_hold(queried, outcome, cause)
+    has_failed = status_check.is_vouched_absent(outcome) or _is_another_amount_captured(queried)
+    void = None if has_failed else _release_hold(queried, outcome, cause)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(queried.payment.checkout_uuid)
         operation, now = operations.read_operation(operation_uuid), clock.now()
-        _check_allowed(operation)
+        _check_in_doubt(operation)
+        _check_capture(operation)
         outcomes.conclude_operation(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
         if void is not None:
             outcomes.conclude_operation(
@@ -56,7 +59,7 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     return checkout.pk
 
 
-def _check_allowed(operation: Operation) -> None:
+def _check_in_doubt(operation: Operation) -> None:
     if operation.kind not in (Kind.AUTHORIZE, Kind.CAPTURE):
         raise NotAllowed("Only an authorization or a capture is given up. A refund or a void is sent again.")
     if not operation_queue.is_in_doubt(operation):
@@ -65,16 +68,25 @@ def _check_allowed(operation: Operation) -> None:
         raise NotAllowed(outstanding_refund.UNDER_WAY)
     if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < CALLS_END_AFTER:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
+
+
+def _is_another_amount_captured(operation: Operation) -> bool:
+    """Return whether the operation is a capture, and the provider's books show a capture of another amount.
+
+    A payment is captured at most once, so the operation can then never succeed.
+    """
+    reports = Discrepancy.objects.filter(kind=kinds.CAPTURED_ANOTHER_AMOUNT.name, closed_at=None)
+    return operation.kind == Kind.CAPTURE and reports.filter(subject=operation.payment_id).exists()
+
+
+def _check_capture(operation: Operation) -> None:
+    """Raise NotAllowed if the operation is a capture that the order still needs, or that could still take the money."""
+    if operation.kind != Kind.CAPTURE or _is_another_amount_captured(operation):
+        return
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    if operation.kind == Kind.CAPTURE and operation_recovery.is_capture_wanted(checkout, operation):
+    if operation_recovery.is_capture_wanted(checkout, operation):
         raise NotAllowed("The order still needs this capture. The service sends it automatically.")
-    if operation.kind == Kind.CAPTURE:
-        _check_capture_is_over(operation)
-
-
-def _check_capture_is_over(capture: Operation) -> None:
-    """Raise NotAllowed while a call for the capture could still take the money."""
-    ends_at = planning.last_call_ends_at(capture)
+    ends_at = planning.last_call_ends_at(operation)
     if ends_at is not None and ends_at > clock.now():
         at = ends_at.astimezone(UTC) + timedelta(minutes=1)
         raise NotAllowed(

@@ -43,8 +43,9 @@ ANOTHER_AMOUNT = DiscrepancyKind(
 CAPTURED_ANOTHER_AMOUNT = DiscrepancyKind(
     "captured_another_amount",
     "The provider captured a different amount than the one held",
-    "If the service has not recorded the capture, refund the charge in the provider’s dashboard. Otherwise ask the"
-    " provider which amount it took. Tell the merchant, then close the discrepancy.",
+    "If the service has not recorded the capture, refund the charge in the provider’s dashboard. If a capture of the"
+    " payment is in doubt, give it up. If the capture is recorded, ask the provider which amount it took. Tell the"
+    " merchant, then close the discrepancy.",
     DIFFERENCES,
 )
 REFUND_OF_ANOTHER_AMOUNT = DiscrepancyKind(
