@@ -43,9 +43,8 @@ ANOTHER_AMOUNT = DiscrepancyKind(
 CAPTURED_ANOTHER_AMOUNT = DiscrepancyKind(
     "captured_another_amount",
     "The provider captured a different amount than the one held",
-    "If the service has not recorded the capture, refund the charge in the provider’s dashboard. If a capture of the"
-    " payment is in doubt, give it up. If the capture is recorded, ask the provider which amount it took. Tell the"
-    " merchant, then close the discrepancy.",
+    "If the capture is recorded, ask the provider which amount it took. Otherwise give up a capture in doubt, and refund"
+    " the charge in the provider’s dashboard. Tell the merchant, then close the discrepancy.",
     DIFFERENCES,
 )
 REFUND_OF_ANOTHER_AMOUNT = DiscrepancyKind(
@@ -59,6 +58,12 @@ REFUND_AFTER_REFUSAL = DiscrepancyKind(
     "The provider carried out or resumed a refund that it had refused",
     "The service records the refund once it succeeds. Check in the provider’s dashboard whether the card was refunded"
     " twice. If it was, tell the merchant. Then close the discrepancy.",
+    DIFFERENCES,
+)
+ACCOUNT_UNREADABLE = DiscrepancyKind(
+    "account_unreadable",
+    "The provider does not let the service read a merchant’s account",
+    "While the access is missing, leave this open. Then run `manage.py reconcile --since-hours`, and close this.",
     DIFFERENCES,
 )
 MISSING_HERE = DiscrepancyKind(

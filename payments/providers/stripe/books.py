@@ -14,6 +14,7 @@ import structlog
 from django.db.models import QuerySet
 from stripe.params import PaymentIntentListParams
 
+from payments.discrepancies import kinds, reporting
 from payments.models import FormerAccount, Merchant, Operation, Payment
 from payments.provider import PaymentRecord, ProviderUnreachable, Verdict
 from payments.providers.stripe import amounts, client, intents, metadata
@@ -106,7 +107,7 @@ def current_accounts() -> QuerySet[Merchant, str]:
 def list_objects(account: str, request: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
     """Yield the objects on all pages of a list in an account. Raises ProviderUnreachable.
 
-    If we are no longer allowed to read a merchant's account, the error is logged and the list ends. The caller then
+    If we are no longer allowed to read a merchant's account, this is reported and the list ends. The caller then
     continues with the other accounts.
     """
     try:
@@ -119,6 +120,8 @@ def list_objects(account: str, request: Callable[[stripe.StripeClient], stripe.L
         if not account:
             raise ProviderUnreachable from error
         log.error("stripe account not readable", account=account, code=error.code, request=error.request_id)
+        for merchant in _merchants_of(account):
+            reporting.report(kinds.ACCOUNT_UNREADABLE, merchant, merchant=merchant, account=account)
     except stripe.StripeError as error:
         raise ProviderUnreachable from error
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from config.lib import clock
-from payments.models import FormerAccount, Merchant, Payment
+from payments.models import Discrepancy, FormerAccount, Merchant, Payment
 from payments.provider import ProviderUnreachable
 from payments.providers.stripe import changes
 from tests.payments.providers.conformance.story import Kind, Story
@@ -128,6 +128,22 @@ class TestChanged:
         settings.STRIPE_API = "http://127.0.0.1:1"
         with pytest.raises(ProviderUnreachable):
             changed(desk, clock.now())
+
+    @pytest.mark.rule("money.late")
+    def test_reports_an_account_that_stripe_does_not_let_us_read(
+        self, desk: StripeDesk, acme: Merchant, rival: Merchant
+    ) -> None:
+        Merchant.objects.filter(pk=acme.pk).update(provider_account="acct_closed")
+        Merchant.objects.filter(pk=rival.pk).update(provider_account=OTHER)
+        since, story = clock.now(), captured(desk, rival, OTHER)
+        for _ in range(2):
+            assert set(changed(desk, since)) == {story.payment.pk}, "the other accounts are read"
+        found = Discrepancy.objects.get()
+        assert (found.kind, found.merchant, found.facts) == (
+            "account_unreadable",
+            acme,
+            {"account": "acct_closed"},
+        )
 
     def now(self, desk: StripeDesk) -> datetime:
         """Return the time on the peer's clock, which the test has advanced."""
