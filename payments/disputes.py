@@ -178,9 +178,8 @@ def _post_lines(dispute: Dispute, record: DisputeRecord, now: datetime) -> bool:
     new = [line for line in record.lines if line.reference not in recorded]
     for line in sorted(new, key=lambda line: line.at):
         kind = Movement.Kind.DISPUTE_REINSTATED if line.is_back else Movement.Kind.DISPUTE_WITHDRAWN
-        ledger.record_movement(
-            dispute.payment, kind, dispute.amount, line.reference, dispute, at=line.at, now=now
-        )
+        amount = line.amount or dispute.amount
+        ledger.record_movement(dispute.payment, kind, amount, line.reference, dispute, at=line.at, now=now)
     return bool(new)
 
 

@@ -156,11 +156,15 @@ class DisputeStatus(StrEnum):
 
 @dataclass(frozen=True)
 class DisputeLine:
-    """A line in the provider's balance. It withdraws the disputed money or, if `is_back`, returns it."""
+    """A line in the provider's balance. It withdraws disputed money or, if `is_back`, returns it.
+
+    `amount` is positive, in minor units, or None if the line moved the whole amount of the dispute.
+    """
 
     reference: str
     is_back: bool
     at: datetime
+    amount: int | None = None
 
 
 @dataclass(frozen=True)
@@ -168,8 +172,7 @@ class DisputeRecord:
     """One dispute in the provider's books.
 
     `reference` is the provider's id of the dispute. `respond_by` is the deadline for evidence. `lines` show whether
-    and when the dispute moved money. Each line moved the whole `amount`. The provider's lines also have amounts in
-    the currency of the account, which are not part of this record. If the adapter does not know the provider's status
+    and when the dispute moved money. If the adapter does not know the provider's status
     of the dispute, this status is in `unknown_status`, and the dispute counts as open.
     """
 

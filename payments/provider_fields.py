@@ -82,6 +82,12 @@ def read_amount(value: Any) -> int | None:
     return value if type(value) is int and abs(value) <= MAX_AMOUNT else None
 
 
+def read_positive_amount(value: Any) -> int | None:
+    """Return the amount, or None if it is not a positive amount."""
+    amount = read_amount(value)
+    return amount if amount is not None and amount > 0 else None
+
+
 def read_amount_or_zero(value: Any) -> int:
     """Return the amount, or 0 if it is invalid. Operations never have an amount of 0."""
     return read_amount(value) or 0

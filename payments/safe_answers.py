@@ -80,6 +80,7 @@ LINE: Readers = {
     "reference": provider_fields.read_distinct_reference,
     "is_back": provider_fields.is_true,
     "at": provider_fields.read_moment,
+    "amount": provider_fields.read_positive_amount,
 }
 CAPTURE: Readers = {
     "reference": provider_fields.read_distinct_reference,

@@ -43,8 +43,8 @@ ANOTHER_AMOUNT = DiscrepancyKind(
 CAPTURED_ANOTHER_AMOUNT = DiscrepancyKind(
     "captured_another_amount",
     "The provider captured a different amount than the one held",
-    "If the capture is recorded, ask the provider which amount it took. Otherwise give up a capture in doubt, and refund"
-    " the charge in the provider’s dashboard. Tell the merchant, then close the discrepancy.",
+    "If the capture is recorded, ask the provider which amount it took. Otherwise give up a capture in doubt, and"
+    " refund the charge in the provider’s dashboard. Tell the merchant, then close the discrepancy.",
     DIFFERENCES,
 )
 REFUND_OF_ANOTHER_AMOUNT = DiscrepancyKind(

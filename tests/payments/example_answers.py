@@ -39,7 +39,7 @@ REFUND = RefundRecord(
     refund=uuid4(),
     share=uuid4(),
 )
-LINE = DisputeLine("txn_1", is_back=True, at=AT)
+LINE = DisputeLine("txn_1", is_back=True, at=AT, amount=9000)
 DISPUTE = DisputeRecord("dp_1", 9000, "GBP", "fraudulent", DisputeStatus.LOST, AT, AT, (LINE,), "appeal_lost")
 BOOKS = Books(is_held=True, capture=CAPTURE, refunds=(REFUND,), disputes=(DISPUTE,))
 PAN = "4242424242424242"

@@ -242,6 +242,15 @@ class TestARecord:
         moved = Movement.objects.filter(dispute__isnull=False).order_by("pk")
         assert [row.amount for row in moved] == [-4000, 4000], "as they happened, not as they are listed"
 
+    def test_of_lines_with_their_own_amounts_moves_these_amounts(self, captured: Checkout) -> None:
+        at = clock.now()
+        lines = (DisputeLine("txn_1", False, at, 3000), DisputeLine("txn_2", True, at, 1000))
+        record(captured.payment, dispute_record(status=DisputeStatus.LOST, lines=lines))
+        moved = Movement.objects.filter(dispute__isnull=False).order_by("pk")
+        assert [row.amount for row in moved] == [-3000, 1000]
+        (lost,) = disputes.lost_amounts_by_payment(captured.pk).values()
+        assert lost.amount == 2000
+
     def test_of_an_unknown_status_is_open_and_reported(self, captured: Checkout) -> None:
         record(captured.payment, dispute_record(unknown_status="appeal_paused"))
         assert Dispute.objects.get().status == "open"

@@ -119,7 +119,18 @@ def _dispute_lines(dispute: stripe.Dispute) -> list[DisputeLine]:
     """
     moved = (row for row in dispute.balance_transactions if row.amount and row.reporting_category != "fee")
     ordered = sorted(moved, key=lambda row: (row.created, row.amount > 0, row.id))
-    return [DisputeLine(row.id, is_back=row.amount > 0, at=_parse_moment(row.created)) for row in ordered]
+    return [
+        DisputeLine(row.id, row.amount > 0, _parse_moment(row.created), _line_amount(row, dispute.currency))
+        for row in ordered
+    ]
+
+
+def _line_amount(line: stripe.BalanceTransaction, currency: str) -> int | None:
+    """Return the amount of a line in the dispute's currency. Return None if the balance has another currency.
+
+    If a part of the payment was refunded before, a line can be smaller than the dispute.
+    """
+    return amounts.from_stripe_amount(abs(line.amount), currency) if line.currency == currency else None
 
 
 def _parse_moment(seconds: int) -> datetime:

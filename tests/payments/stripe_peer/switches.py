@@ -108,10 +108,10 @@ def _decide(peer: Peer, body: Body) -> Any:
 
 
 def _move_dispute(peer: Peer, body: Body) -> Any:
-    """Withdraw or reinstate the money of a dispute, regardless of its status."""
+    """Withdraw or reinstate the money of a dispute, or only `amount` of it, regardless of its status."""
     book = _book(peer, body)
     dispute = book.find("dispute", body["dispute"])
-    (disputes.reinstate if body["is_back"] else disputes.withdraw)(book, dispute)
+    (disputes.reinstate if body["is_back"] else disputes.withdraw)(book, dispute, body.get("amount"))
     return dispute
 
 

@@ -337,6 +337,16 @@ class TestADispute:
         assert (row.amount, row.currency, lines_of(row)) == (9000, "GBP", [TAKEN, BACK])
         assert found.capture is not None and found.capture.amount == 9000
 
+    def test_after_a_partial_refund_has_a_line_with_the_amount_that_moved(
+        self, desk: StripeDesk, acme: Merchant
+    ) -> None:
+        story = captured(desk, acme)
+        reference = dispute(desk, story, withdraws=False)
+        for is_back, amount in ((False, 6000), (True, 4000)):
+            desk.peer.switch("move_dispute", dispute=reference, is_back=is_back, amount=amount)
+        found = only_dispute(desk, story)
+        assert found.amount == 9000 and [line.amount for line in found.lines] == [6000, 4000]
+
     def test_has_no_line_for_a_fee(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
         opened = dispute(desk, story)

@@ -44,16 +44,16 @@ def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
     return dispute
 
 
-def withdraw(book: Book, dispute: Thing) -> None:
-    """Withdraw the disputed money and a fee. (Event `charge.dispute.funds_withdrawn`)"""
-    _move(book, dispute, -dispute["amount"], FEE, "dispute")
+def withdraw(book: Book, dispute: Thing, amount: int | None = None) -> None:
+    """Withdraw the disputed money or a part of it, and a fee. (Event `charge.dispute.funds_withdrawn`)"""
+    _move(book, dispute, -(amount or dispute["amount"]), FEE, "dispute")
     dispute["is_charge_refundable"] = False
     book.emit("charge.dispute.funds_withdrawn", dispute)
 
 
-def reinstate(book: Book, dispute: Thing) -> None:
-    """Return the disputed money. (Event `charge.dispute.funds_reinstated`)"""
-    _move(book, dispute, dispute["amount"], 0, "dispute_reversal")
+def reinstate(book: Book, dispute: Thing, amount: int | None = None) -> None:
+    """Return the disputed money or a part of it. (Event `charge.dispute.funds_reinstated`)"""
+    _move(book, dispute, amount or dispute["amount"], 0, "dispute_reversal")
     book.emit("charge.dispute.funds_reinstated", dispute)
 
 
