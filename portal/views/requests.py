@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -45,7 +46,8 @@ def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the requests from the last seven days that match the filters."""
     form = Filters(request.GET or None)
     rows = _matching_requests(membership.merchant, lists.filter_values(form))
-    return lists.show_list(request, membership, Listing("requests", form, rows, _request_lines))
+    context = partial(_request_lines, membership.merchant)
+    return lists.show_list(request, membership, Listing("requests", form, rows, context))
 
 
 def _matching_requests(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[ApiCall]:
@@ -66,10 +68,13 @@ def _matching_requests(merchant: Merchant, filters: dict[str, Any]) -> QuerySet[
     return rows
 
 
-def _request_lines(calls: Sequence[ApiCall]) -> dict[str, Any]:
+def _request_lines(merchant: Merchant, calls: Sequence[ApiCall]) -> dict[str, Any]:
     keys = ApiClient.objects.filter(pk__in={call.client_uuid for call in calls})
     names = {key.pk: str(key) for key in keys.only("name", "client_id")}
-    checkouts = Checkout.objects.filter(pk__in={call.checkout_uuid for call in calls if call.checkout_uuid})
+    # A refused call can name another merchant's order.
+    checkouts = Checkout.objects.filter(
+        merchant=merchant, pk__in={call.checkout_uuid for call in calls} - {None}
+    )
     orders: dict[Any, str] = dict(checkouts.values_list("pk", "merchant_order_id"))
     return {
         "rows": [

@@ -66,6 +66,15 @@ class TestRefusals:
         story = browser.get(f"/portal/checkouts/{held.pk}").content.decode()
         assert "You called capture, 403 insufficient_scope" in story and "checkout_not_found" not in story
 
+    @pytest.mark.rule("portal.roles")
+    def test_for_an_order_of_another_merchant_do_not_show_its_order_id(
+        self, rival: Merchant, rival_api: Api, held: Checkout
+    ) -> None:
+        refused = rival_api.post(f"checkouts/{held.pk}/capture")
+        assert refused.status_code == 404 and ApiCall.objects.get().merchant == rival
+        page = log(stage.browser(stage.person(rival, Role.DEVELOPER)))
+        assert "checkout_not_found" in page and held.merchant_order_id not in page
+
     def test_by_a_limit_are_listed_ten_times_a_minute(
         self, browser: Client, api: Api, settings: Settings
     ) -> None:
