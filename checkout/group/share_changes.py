@@ -23,6 +23,9 @@ RENAMABLE_STATUSES = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCEL
 REOPENABLE_STATUSES = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
 # Minimum lifetime of the new link after the lead has asked a mate again.
 MIN_LINK_LIFETIME = timedelta(hours=24)
+MAX_REPLACED_LINKS = (
+    20  # per share; without a limit, a lead could add rows without end by asking again and again
+)
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:
@@ -57,13 +60,22 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
         if share.status in REOPENABLE_STATUSES and can_mates_pay(checkout) and share.replaced_at is None:
             operator_stops.check(checkout.merchant)
             token = secrets.token_urlsafe(TOKEN_BYTES)
-            ReplacedLink.objects.create(share=share, token_digest=share.token_digest, replaced_at=now)
+            _replace_link(share, now)
             ends_at = max(share.expires_at or now, now + MIN_LINK_LIFETIME)
             if checkout.status == Status.CREATED:
                 ends_at = checkout.payable_until
             link = {"token": token, "token_digest": crypto.digest(token), "expires_at": ends_at}
             share.move(ShareStatus.OPEN, ended_at=None, next_reminder_at=None, **link)
     return _require_open(share)
+
+
+def _replace_link(share: PaymentRequest, now: datetime) -> None:
+    """Record that the share's link is replaced. Keep only the newest MAX_REPLACED_LINKS replaced links."""
+    ReplacedLink.objects.create(share=share, token_digest=share.token_digest, replaced_at=now)
+    rows = ReplacedLink.objects.filter(share=share).order_by("-replaced_at", "-pk")
+    surplus = list(rows.values_list("pk", flat=True)[MAX_REPLACED_LINKS:])
+    if surplus:
+        ReplacedLink.objects.filter(pk__in=surplus).delete()
 
 
 def reconsider(share_uuid: UUID, *, claim: str = "", is_signed_in: bool = False) -> PaymentRequest:

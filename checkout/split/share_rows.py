@@ -8,13 +8,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from django.db.models import Exists, OuterRef
+
 from checkout import pledges
-from checkout.models import Checkout, GroupLink, PaymentRequest
+from checkout.models import Checkout, GroupLink, PaymentRequest, ReplacedLink
 from checkout.split import split_amounts
 from checkout.states import ShareStatus
 from config.lib import crypto
+from payments.models import Payment
 
 TOKEN_BYTES = 16
+# How many replaced shares of an order are kept, in addition to those with a payment. Without a limit, a lead could add
+# rows without end by splitting an unpaid order again and again.
+MAX_REPLACED = 100
 
 
 class Share(NamedTuple):
@@ -45,9 +51,11 @@ def replace_shares(checkout: Checkout, shares: Mapping[int, Share]) -> dict[int,
     matches = _match_shares(
         [row for row in rows if row.status != ShareStatus.DRAFT], shares, checkout.locked_at
     )
-    for row in rows:
-        if row not in matches.values():
-            pledges.replace_share(row, checkout.locked_at)
+    replaced = [row for row in rows if row not in matches.values()]
+    for row in replaced:
+        pledges.replace_share(row, checkout.locked_at)
+    if replaced:
+        _delete_oldest_replaced(checkout)
     _move_to_positions({position: row for position, row in matches.items() if row.position != position})
     for position, row in matches.items():
         share = shares[position]
@@ -59,6 +67,16 @@ def replace_shares(checkout: Checkout, shares: Mapping[int, Share]) -> dict[int,
         if row.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
             row.move(ShareStatus.OPEN, ended_at=None, expires_at=checkout.payable_until)
     return {position: share for position, share in shares.items() if position not in matches}
+
+
+def _delete_oldest_replaced(checkout: Checkout) -> None:
+    """Delete the oldest replaced shares beyond MAX_REPLACED, and their earlier links. Keep shares with a payment."""
+    payments = Payment.objects.filter(subject=OuterRef("pk"))
+    rows = PaymentRequest.every.filter(~Exists(payments), checkout=checkout, replaced_at__isnull=False)
+    surplus = list(rows.order_by("-replaced_at", "-pk").values_list("pk", flat=True)[MAX_REPLACED:])
+    if surplus:
+        ReplacedLink.objects.filter(share__in=surplus).delete()
+        PaymentRequest.every.filter(pk__in=surplus).delete()
 
 
 def _match_shares(

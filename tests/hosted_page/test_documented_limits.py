@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from checkout.group import share_claims
-from checkout.split import split_amounts
+from checkout.group import share_changes, share_claims
+from checkout.split import share_rows, split_amounts
 from config.lib.quota import Limit
 from hosted_page import remembered_browsers
 from hosted_page.group import share_claim_limits
@@ -40,6 +40,8 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
             id="declined cards",
         ),
         pytest.param(split_amounts.MAX_PEOPLE, 20, id="people of a split"),
+        pytest.param(share_rows.MAX_REPLACED, 100, id="ended shares of an order"),
+        pytest.param(share_changes.MAX_REPLACED_LINKS, 20, id="replaced links of a share"),
     ],
 )
 def test_each_limit_has_its_documented_value(actual: object, documented: object) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from checkout import mate_shares, refunds
 from checkout.group import share_changes
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, PaymentRequest, ReplacedLink
 from config.lib import clock, crypto
 from payments.providers.sandbox import client
 from tests import mates
@@ -58,6 +58,18 @@ class TestANewName:
 
 @pytest.mark.rule("share.bends")
 class TestShareThatIsAskedAgain:
+    def test_keeps_a_limited_number_of_replaced_links(
+        self, finns: PaymentRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(share_changes, "MAX_REPLACED_LINKS", 2)
+        digests = []
+        for _ in range(4):
+            mate_shares.cancel(finns.pk)
+            digests.append(PaymentRequest.objects.get(pk=finns.pk).token_digest)
+            share_changes.ask_again(finns.pk)
+        kept = ReplacedLink.objects.filter(share=finns.pk).order_by("replaced_at")
+        assert [row.token_digest for row in kept] == digests[2:]
+
     @pytest.mark.parametrize("end", [mate_shares.decline, mate_shares.cancel])
     def test_has_a_new_link_and_its_old_link_is_unknown(self, finns: PaymentRequest, end: Verb) -> None:
         end(finns.pk)

@@ -6,6 +6,7 @@ import pytest
 
 from checkout import mate_shares
 from checkout.models import Checkout, GroupLink, PaymentRequest
+from checkout.split import share_rows
 from checkout.split.share_rows import Share
 from payments import open_operations
 from tests import mates
@@ -81,6 +82,18 @@ class TestAnotherSplit:
         split.write(Share(1000, "Amy"))
         gone = PaymentRequest.every.get(pk=before["Finn"].pk)
         assert gone.status == "cancelled" and gone.replaced_at is not None
+
+    def test_keeps_a_limited_number_of_replaced_shares_and_those_with_a_payment(
+        self, split: Split, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(share_rows, "MAX_REPLACED", 3)
+        before = split.write(Share(1000, "Finn"))["Finn"]
+        mates.pay(before)
+        assert mates.settled(before) == "pledged"
+        for number in range(6):
+            split.write(Share(1000, f"Amy {number}", phone="+447700900123"))
+        rows = PaymentRequest.every.order_by("pk").values_list("name", flat=True)
+        assert list(rows) == ["Finn", "Amy 2", "Amy 3", "Amy 4", "Amy 5"]
 
     def test_deletes_shares_whose_links_were_never_open(self, split: Split) -> None:
         mate_shares.split(split.order.pk, [Share(1000, "Finn")], lead=split.lead.pk)
