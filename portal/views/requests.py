@@ -72,9 +72,8 @@ def _request_lines(merchant: Merchant, calls: Sequence[ApiCall]) -> dict[str, An
     keys = ApiClient.objects.filter(pk__in={call.client_uuid for call in calls})
     names = {key.pk: str(key) for key in keys.only("name", "client_id")}
     # A refused call can name another merchant's order.
-    checkouts = Checkout.objects.filter(
-        merchant=merchant, pk__in={call.checkout_uuid for call in calls} - {None}
-    )
+    named = {call.checkout_uuid for call in calls if call.checkout_uuid}
+    checkouts = Checkout.objects.filter(merchant=merchant, pk__in=named)
     orders: dict[Any, str] = dict(checkouts.values_list("pk", "merchant_order_id"))
     return {
         "rows": [
