@@ -4,10 +4,14 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.crypto import constant_time_compare
 
 from config.lib import crypto
 from config.lib.web import address, origins, qr_codes
@@ -36,6 +40,9 @@ REFUSALS = {
     ("password", login_limits.ADDRESS): "address_locked",
     ("password_again", login_limits.ACCOUNT): "password_again_locked",
 }
+PASSWORD_SESSION_KEY = (
+    "password_at_login"  # session key: a digest of the password at the first step of the login
+)
 # For each mail template, the number of seconds for which the code or link in the mail is valid.
 LIFETIMES = {
     "account/email/login_code": settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT,
@@ -114,7 +121,20 @@ class AccountAdapter(DefaultAccountAdapter):
         Return None if the login continues with the second factor.
         """
         refusal: HttpResponse | None = super().pre_login(request, user, **facts)
+        request.session[PASSWORD_SESSION_KEY] = user.get_session_auth_hash()
         return refusal or unused_accounts.ask_for_proofs(request, user)
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """Log the person in after the second factor.
+
+        Raises ImmediateHttpResponse, with a redirect to the login page, if the password has changed since the first
+        step. A person who knows only the previous password can therefore not finish a login.
+        """
+        first_hash = request.session.pop(PASSWORD_SESSION_KEY, "")
+        if not constant_time_compare(first_hash, user.get_session_auth_hash()):
+            messages.error(request, "Your password has changed. Log in with the new one.")
+            raise ImmediateHttpResponse(redirect("account_login"))
+        super().login(request, user)
 
     def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **facts)

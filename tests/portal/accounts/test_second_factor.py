@@ -148,6 +148,16 @@ class TestLogin:
             assert client.post(ASKED, {"code": code}).status_code == expected
         assert len(people.recovery_codes(lea)) == 9
 
+    @pytest.mark.rule("portal.second_factor")
+    def test_refuses_a_login_that_began_with_the_previous_password(self, client: Client, lea: User) -> None:
+        secret = people.set_up_app(lea)
+        people.log_in(client)
+        lea.set_password("another bill on the table")
+        lea.save()
+        refused = client.post(ASKED, {"code": people.code(secret)}, follow=True)
+        assert "Your password has changed. Log in with the new one." in refused.content.decode()
+        assert not people.is_in(client)
+
     def test_a_login_without_its_second_factor_can_be_restarted(self, client: Client, lea: User) -> None:
         people.set_up_app(lea)
         people.log_in(client)
