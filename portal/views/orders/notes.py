@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from checkout.models import Checkout
+from config.lib import quota
 from portal import audit, pages
 from portal.access import requires
 from portal.models import CheckoutNote, Membership
@@ -31,13 +33,20 @@ def write_note(request: HttpRequest, membership: Membership, checkout_uuid: UUID
     form = NoteForm(request.POST)
     if not form.is_valid():
         pages.report_refusal(request, f"The note was not saved. {pages.first_errors(form)['text']}")
-    elif CheckoutNote.objects.filter(checkout_uuid=checkout.pk).count() >= MAX_NOTES:
+    elif not _add_note(request, membership, checkout, form.cleaned_data["text"]):
         pages.report_refusal(request, f"An order can have at most {MAX_NOTES} notes.")
-    else:
-        facts = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
-        note = CheckoutNote(merchant=membership.merchant, checkout_uuid=checkout.pk, user=membership.user)
-        note.text = form.cleaned_data["text"]
-        with transaction.atomic(durable=True):
-            note.save(force_insert=True)
-            audit.record(request, membership, "note_written", **facts)
     return redirect(f"{reverse('portal_checkout', args=[checkout.pk])}#notes-title")
+
+
+def _add_note(request: HttpRequest, membership: Membership, checkout: Checkout, text: str) -> bool:
+    """Add a note, unless the order has the maximum number of notes. Return whether the note was added."""
+    facts = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
+    with transaction.atomic(durable=True):
+        quota.lock(f"notes:{checkout.pk}")  # parallel requests wait, so that each note is counted
+        if CheckoutNote.objects.filter(checkout_uuid=checkout.pk).count() >= MAX_NOTES:
+            return False
+        note = CheckoutNote(merchant=membership.merchant, checkout_uuid=checkout.pk, user=membership.user)
+        note.text = text
+        note.save(force_insert=True)
+        audit.record(request, membership, "note_written", **facts)
+    return True
