@@ -59,7 +59,7 @@ def _changes_card(stage: Stage) -> Page:
     return page
 
 
-def _changes_split(stage: Stage) -> Page:
+def changes_split(stage: Stage) -> Page:
     """Return the page of a lead who has changed the share of a mate who had pledged."""
     lead = collecting(stage)
     pledged(stage, lead).context.close()
@@ -95,5 +95,5 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "52 a pledge": lambda stage: pledged(stage, collecting(stage)),
     "52 a pledge, withdraw": _withdraws,
     "52 a pledge, another card": _changes_card,
-    "53 everyone first, the split is changed": _changes_split,
+    "53 everyone first, the split is changed": changes_split,
 }
