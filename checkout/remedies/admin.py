@@ -27,7 +27,7 @@ from payments.discrepancies import definitions
 from payments.discrepancies.admin import DiscrepancyAdmin
 from payments.models import Booking, Discrepancy, Operation
 
-Kind, State = Operation.Kind, Operation.State
+Kind = Operation.Kind
 NOTE = "How you know it"
 
 
@@ -162,7 +162,7 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
         return outstanding_refund.with_refund_facts(super().get_queryset(request))
 
     def offers(self, action: str, row: Operation) -> bool:
-        is_refused = row.state in (State.FAILED, State.DECLINED) or outstanding_refund.was_returned(row)
+        is_refused = outstanding_refund.was_refused(row) or outstanding_refund.was_returned(row)
         if row.purpose == Operation.Purpose.OUTSIDE or outstanding_refund.has_failed_as_a_whole(row):
             return False
         if action == "settle_outside":

@@ -42,9 +42,18 @@ class AmountDue:
 
 def check_refused(refund: Operation) -> None:
     """Raise NotAllowed unless the operation is a refund that failed or that was returned later."""
-    is_refused = refund.state in (State.FAILED, State.DECLINED) or was_returned(refund)
-    if refund.kind != Operation.Kind.REFUND or not is_refused:
+    if refund.kind != Operation.Kind.REFUND or not (was_refused(refund) or was_returned(refund)):
         raise NotAllowed("Only a refund that failed or was returned can be sent again or settled outside.")
+
+
+def was_refused(operation: Operation) -> bool:
+    """Return whether an operation was refused.
+
+    A refund that was withdrawn or replaced does not count. If it is still owed, the service sends it when it is due.
+    """
+    is_refund = operation.kind == Operation.Kind.REFUND
+    is_ended = operation.state in (State.FAILED, State.DECLINED)
+    return is_ended and not (is_refund and operation.reason in cards.NOT_CARRIED_OUT)
 
 
 def was_returned(refund: Operation) -> bool:

@@ -1,20 +1,22 @@
 """An operator can send a refund or a void again, at once and only once, if the provider allows it."""
 
+from collections.abc import Callable
 from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 
-from checkout import authorizations, captures, operation_recovery, refunds
+from checkout import authorizations, captures, operation_recovery, refunds, tasks
 from checkout.models import Checkout
 from checkout.remedies.status_check import NotAllowed
 from config.lib import clock
 from payments import planning
-from payments.models import Discrepancy, Operation
+from payments.models import Discrepancy, Operation, Payment
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, disputing, fault_injection
 from payments.providers.sandbox.models import Call, Charge
-from tests import mates
+from tests import mates, outside
 from tests.checkout.remedies.remedy import change_bank_record, close, look_into_disputes, refuses, send
 from tests.factories import CAUSE, CustomerFactory
 from tests.outages import pass_time
@@ -42,6 +44,23 @@ class TestSendingAgain:
         send(stuck)
         (planned,) = Operation.objects.filter(ended_at=None)
         assert planned.state == "planned" and planned.next_attempt_at == planned.created_at
+
+    @pytest.mark.rule("reimburse.delay")
+    @pytest.mark.usefixtures("posted")
+    def test_of_a_withdrawn_reimbursement_is_refused(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], settings: Settings
+    ) -> None:
+        """The service sends it after the usual delay, because the dispute was won."""
+        settings.REIMBURSEMENT_DELAY = timedelta(days=1)
+        (share,) = mates.split(unpaid, 2000)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share)
+        tasks.finish_operations()
+        outside.decide(outside.dispute(Payment.objects.get(subject=unpaid.pk)), is_won=True)
+        withdrawn = Operation.objects.get(reason="withdrawn")
+        refuses(send, withdrawn, "Only a refund that failed or was returned")
+        (planned,) = Operation.objects.filter(share_uuid=share.pk, state="planned")
+        assert planned.next_attempt_at and planned.next_attempt_at > clock.now() + timedelta(hours=23)
 
     def test_a_void_that_was_refused(self, held: Checkout, void: Operation) -> None:
         Operation.objects.filter(kind="void", ended_at=None).update(state="failed", ended_at=void.ended_at)
