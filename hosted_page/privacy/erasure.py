@@ -27,11 +27,14 @@ from hosted_page.privacy import data_subjects
 from hosted_page.privacy.data_subjects import Person
 from hosted_page.sms import outbox
 from hosted_page.steps import declines
-from payments.models import Dispute, Operation
+from payments.discrepancies import kinds
+from payments.models import Discrepancy, Dispute, Operation
 
 OPEN_ORDERS = (Status.CREATED, Status.AUTHORIZED, Status.REFUNDING)
 OPEN_SHARES = (ShareStatus.OPEN, ShareStatus.PAYING, ShareStatus.PAID)
 
+# Kinds of discrepancies about refunds that an operator might have to pay in another way.
+UNPAID_REFUNDS = (kinds.REFUND_RETURNED, kinds.REFUND_PART_FAILED, kinds.SHARE_NOT_REIMBURSED)
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -132,6 +135,10 @@ def _open_reasons(person: Person) -> Iterator[str]:
         yield f"share {share.pk} of order {share.checkout_id} is {share.status}"
     for dispute in Dispute.objects.filter(checkout_uuid__in=orders, status=Dispute.Status.OPEN):
         yield f"dispute {dispute.pk} of order {dispute.checkout_uuid} is open"
+    # An operator needs the person's number to pay a refund that did not reach the card.
+    unpaid = Discrepancy.objects.filter(operation__payment__checkout_uuid__in=orders, closed_at=None)
+    for case in unpaid.filter(kind__in=[kind.name for kind in UNPAID_REFUNDS]):
+        yield f"refund {case.operation_id} has not reached the payer"
     # The release of a hold is left out, because it needs no personal data.
     unfinished = Operation.objects.filter(payment__checkout_uuid__in=orders, ended_at=None)
     for operation in unfinished.exclude(kind=Operation.Kind.VOID):

@@ -15,6 +15,7 @@ from pytest_django.fixtures import Settings
 from checkout import mate_shares
 from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.proof import ledger_proof
+from checkout.remedies import settling_outside
 from config.lib import clock, crypto
 from hosted_page.models import CardTry, OptIn, SignInCode, SmsMessage
 from hosted_page.privacy import data_subjects, erasure
@@ -22,7 +23,7 @@ from hosted_page.sms import outbox
 from hosted_page.steps import declines
 from payments.models import Merchant, Payment, Posting
 from tests import factories, mates, outside
-from tests.factories import CustomerFactory
+from tests.factories import CAUSE, CustomerFactory
 from tests.hosted_page.privacy.persons import EMAIL, PHONE, run, tick
 from tests.portal import stage
 from webhooks import delivery, resending
@@ -204,6 +205,17 @@ class TestErasureIsRefused:
         self.refused(f"dispute {found.pk}")
         outside.decide(found, is_won=True)
         run("erase_person", "--phone", PHONE)
+
+    @pytest.mark.usefixtures("posted")
+    def test_while_a_returned_refund_is_owed(self, refunded: Checkout) -> None:
+        outside.come_back()
+        refund = outside.returned(refunded)
+        assert refunded.lead_id is not None
+        person = data_subjects.of_customer(refunded.lead_id)
+        with pytest.raises(erasure.StillNeeded, match=f"refund {refund.pk} has not reached the payer"):
+            erasure.erase(person)
+        settling_outside.settle_outside(refund.pk, note="Paid by bank transfer", cause=CAUSE)
+        erasure.erase(person)
 
     def test_while_a_card_operation_is_open(self, unpaid: Checkout, lea: Customer, pay: Pay) -> None:
         Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
