@@ -121,6 +121,11 @@ class AccountAdapter(DefaultAccountAdapter):
         Return None if the login continues with the second factor.
         """
         refusal: HttpResponse | None = super().pre_login(request, user, **facts)
+        if refusal is None and (facts["email"] or user.email).lower() != user.email.lower():
+            # An operator has changed the address after the code was mailed, perhaps because others read its mails.
+            request.session.pop(unused_accounts.LOGIN_SESSION_KEY, None)
+            messages.error(request, "This code was sent to a previous address. Use your current one.")
+            refusal = redirect("account_login")
         request.session[PASSWORD_SESSION_KEY] = user.get_session_auth_hash()
         return refusal or unused_accounts.ask_for_proofs(request, user)
 

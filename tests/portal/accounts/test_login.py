@@ -92,6 +92,13 @@ class TestCodeByMail:
         other.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
         assert not people.is_in(other)
 
+    def test_is_refused_after_the_address_has_changed(self, client: Client, lea: User) -> None:
+        self.ask(client)
+        User.objects.update(email="lea@new.example")
+        answer = client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
+        assert answer["Location"] == "/accounts/login/" and not people.is_in(client)
+        assert "This code was sent to a previous address." in client.get("/accounts/login/").content.decode()
+
     def test_gives_the_same_answer_and_sends_a_mail_in_both_cases(self, client: Client, lea: User) -> None:
         self.ask(client)
         self.ask(Client(), "nobody@acme.example")
