@@ -1,6 +1,7 @@
 """Sends and checks sign-in codes, each for one number, one checkout or share, and one browser (rules sign_in.*)."""
 
 import secrets
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -94,7 +95,7 @@ def _lock_target(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     if share is not None:
         share.checkout = checkout
         mate_shares.expire_if_late(share, now)
-    locked_target = PaymentTarget(checkout, share)
+    locked_target = replace(target, checkout=checkout, share=share)
     if not locked_target.may_sign_in:
         raise NothingToSignInFor
     return locked_target, now
@@ -126,7 +127,9 @@ def _check_code_limit(target: PaymentTarget, phone: str, now: datetime) -> None:
     """Raise TooManySmsMessages if too many codes were requested for the order or share.
 
     If the order or share is paid, requests for other numbers do not count, so that they cannot lock out its
-    payer. Rules sign_in.limits, sign_in.payer_returns.
+    payer. The same is true at a share's own link for the number that the link was sent to. At the group link and at
+    a replaced link, all requests count, so that the answer does not reveal this number. Rules sign_in.limits,
+    sign_in.payer_returns.
     """
     since = now - CODES_WITHIN
     if target.is_only_for_payer:
@@ -139,6 +142,8 @@ def _check_code_limit(target: PaymentTarget, phone: str, now: datetime) -> None:
         if last_code is not None:
             raise CodeJustRequested((last_code.created_at + limits.CODE_INTERVAL - now).total_seconds())
         count = codes_of_number.count()
+    elif _is_of_own_link(target, phone):
+        count = _codes_since(target.subject, since).filter(phone=phone).count()
     else:
         count = _codes_since(target.subject, since)[:CODES_PER_SUBJECT].count()
     if count < CODES_PER_SUBJECT:
@@ -146,6 +151,12 @@ def _check_code_limit(target: PaymentTarget, phone: str, now: datetime) -> None:
     if target.share is None and target.is_payable:
         raise TooManySmsMessages(_("We cannot send more codes for this link. Ask the shop for a new link."))
     raise TooManySmsMessages(_("We cannot send more codes for this page today. Try again tomorrow."))
+
+
+def _is_of_own_link(target: PaymentTarget, phone: str) -> bool:
+    """Return whether the person came through a share's current pay link, which was sent to this number."""
+    is_at_other_link = bool(target.group or target.replaced)
+    return target.share is not None and target.share.phone == phone and not is_at_other_link
 
 
 def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:

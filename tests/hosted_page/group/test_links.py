@@ -1,9 +1,10 @@
 """The mates' links on the lead's page: the state of each share, and the people who can see its link."""
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
-from checkout.models import Checkout
+from checkout.models import Checkout, GroupLink, PaymentRequest
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import limits
 from hosted_page.steps import codes
@@ -53,3 +54,28 @@ class TestTheLead:
     def test_sees_no_links_before_the_capture(self, lead: Payer) -> None:
         page = words(lead.get())
         assert "Starts when confirmed" in page and "/pay/share/" not in page
+
+
+@pytest.mark.rule("sign_in.limits")
+class TestAMateWhoGotTheLinkByText:
+    def test_gets_a_code_despite_the_codes_that_others_requested_at_the_group_link(self, finn: Mate) -> None:
+        share, stranger = finn.share, Client()
+        PaymentRequest.objects.filter(pk=share.pk).update(phone="+447700900456")
+        token = GroupLink.objects.get(checkout=share.checkout).token
+        at_group_link = f"/pay/g/{token}/{share.position}/phone"
+        for number in range(codes.CODES_PER_SUBJECT):
+            assert stranger.post(at_group_link, {"phone": f"07700 90020{number}"}).status_code == 303
+        refused = [stranger.post(at_group_link, {"phone": phone}) for phone in ("07700 900299", FINN)]
+        assert [answer.status_code for answer in refused] == [422, 422], (
+            "the answer does not reveal the number"
+        )
+        assert finn.post("/phone", phone=FINN).status_code == 303
+        assert SignInCode.objects.filter(subject=share.pk, phone="+447700900456").count() == 1
+
+    def test_gets_five_codes_a_day(self, finn: Mate) -> None:
+        PaymentRequest.objects.filter(pk=finn.share.pk).update(phone="+447700900456")
+        answers = []
+        for _ in range(codes.CODES_PER_SUBJECT + 1):
+            answers.append(finn.post("/phone", phone=FINN).status_code)
+            SmsMessage.objects.all().delete()  # otherwise the number must wait for its next code
+        assert answers == [303] * codes.CODES_PER_SUBJECT + [422]
