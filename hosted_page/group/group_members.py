@@ -29,7 +29,7 @@ class Person:
     """One person's part of the bill.
 
     - `left`, `width`: position and width of the person's part of the bar, in per cent
-    - `is_named`: the lead gave the share a name
+    - `is_named`: the lead gave the share a name, or this browser did when it took the share
     - `items`: a text with the units of the share, or "" if the cost is not split by item
     - `is_units`: the share consists of free units, of which mates can take some
     - `was_paid`: the share was paid at some time, even if it was refunded later. Its payer has a receipt.
@@ -129,7 +129,7 @@ def _person_of_share(
         amount=money.display_for_payer(share.amount, checkout.currency),
         state=state,
         tint=1 if is_leads else colour_number(share),
-        is_named=bool(share.name),
+        is_named=bool(share.shown_name if is_mine else share.name),
         is_mine=is_mine,
         was_paid=share.status in (*SHARE_PAID, ShareStatus.REFUNDED),
         until=claim_end(share, checkout) if is_mine else "",

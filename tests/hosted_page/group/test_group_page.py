@@ -191,6 +191,7 @@ class TestTaking:
         zoe.take(nameless, name="Zoe" + "e" * 40)
         assert share(nameless).claim_name == "Zoe" + "e" * 27
         assert "Zoeee" in words(ade.get())
+        assert f"Zoe{'e' * 27}’s share" in words(zoe.get())
 
     @pytest.mark.rule("group.own_link")
     def test_does_not_reveal_the_shares_own_link(self, zoe: Guest) -> None:
