@@ -24,9 +24,9 @@ from config.lib import connection_release
 from config.lib.bulkhead import Busy
 from config.lib.web import address, request_id
 from hosted_page import ended_pledges, payer, rendering, waiting_times
-from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return
+from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return, lead_name
 from hosted_page.steps import card_page, declines, sign_in_extension
-from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
+from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder, TooManyOfPledge
 from payments import bulkheads, operator_stops, safe_answers
 from payments.cause import Cause
 from payments.models import Payment
@@ -195,14 +195,39 @@ def _show_not_tried(request: HttpRequest, target: PaymentTarget, error: Exceptio
 
 
 def _refuse_attempts(request: HttpRequest, target: PaymentTarget, error: TooManyDeclines) -> HttpResponse:
-    when = waiting_times.time_until(error.until, error.now)
-    words = _("No money was taken. Ask your bank what is wrong, or try again {when}.")
-    if target.share is None and target.checkout.payable_until <= error.until:
-        words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
-        if not isinstance(error, TooManyOfOrder):
-            words = _("No money was taken. Ask your bank what is wrong. You can order again {when}.")
     heading = _("Too many cards were declined")
-    return rendering.render_message(request, target, heading, words.format(when=when), status=429)
+    if isinstance(error, TooManyOfPledge):
+        heading = _("No more cards for now")
+    return rendering.render_message(request, target, heading, _limit_advice(target, error), status=429)
+
+
+def _limit_advice(target: PaymentTarget, error: TooManyDeclines) -> str:
+    """Return what the person can do after a limit on cards, and when."""
+    ends_first = target.checkout.payable_until <= error.until
+    if ends_first and (target.share is None or target.is_pledge):
+        words = _late_advice(target, error)
+    elif isinstance(error, TooManyOfPledge):
+        words = _("No money was taken. Try again {when}.")
+    else:
+        words = _("No money was taken. Ask your bank what is wrong, or try again {when}.")
+    when = waiting_times.time_until(error.until, error.now)
+    return words.format(when=when, name=lead_name(target.checkout))
+
+
+def _late_advice(target: PaymentTarget, error: TooManyDeclines) -> str:
+    """Return the advice for an order that expires before the next card is allowed.
+
+    After the lead's payment, the stricter limits on pledges no longer apply to the shares.
+    """
+    if isinstance(error, TooManyOfPledge):
+        return _("No money was taken. If {name} pays, you can pay your share after that.")
+    if target.is_pledge:
+        return _(
+            "No money was taken. Ask your bank what is wrong. If {name} pays, you can try again after that."
+        )
+    if isinstance(error, TooManyOfOrder):
+        return _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
+    return _("No money was taken. Ask your bank what is wrong. You can order again {when}.")
 
 
 def _pay_target(

@@ -49,10 +49,16 @@ class TooManyOfOrder(TooManyDeclines):
     """Too many cards were declined for this order or share."""
 
 
+class TooManyOfPledge(TooManyDeclines):
+    """Too many cards were used for pledges, by this person or for this share. A bank might have accepted them all."""
+
+
 def check_limits(target: PaymentTarget, person: Customer, address: str) -> None:
     """Raise TooManyDeclines if no card is allowed now."""
     card_try = _counted_try(target, person, "", address)
     _run_limit_check(statements.compose_card_limits(len(card_try.phones), counts_card=False), card_try)
+    if target.is_pledge:
+        _check_pledge_limits(card_try)
 
 
 def count_card_try(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
@@ -68,18 +74,18 @@ def count_card_try(target: PaymentTarget, person: Customer, token: str, address:
 
 
 def _check_pledge_limits(card_try: "_CountedTry") -> None:
-    """Raise TooManyDeclines if too many cards were used for pledges within a day, whether declined or not."""
+    """Raise TooManyOfPledge if too many cards were used for pledges within a day, whether declined or not."""
     now = clock.now()
     share_tries = CardTry.objects.filter(subject=card_try.subject)
     if until := quota.locked_until(share_tries, PER_PLEDGE, now):
-        raise TooManyOfOrder(until, now)
+        raise TooManyOfPledge(until, now)
     shares = PaymentRequest.every.filter(pk=OuterRef("subject"))
     # Before the capture, mates can only pledge. The attempts of orders that have ended count too, so that a new order
     # does not allow further cards.
     pledged = shares.exclude(checkout__captured_at__lte=OuterRef("created_at"))
     phone_tries = CardTry.objects.filter(Exists(pledged), phone_digest__in=card_try.phones)
     if until := quota.locked_until(phone_tries, PER_PHONE_OF_PLEDGE, now):
-        raise TooManyDeclines(until, now)
+        raise TooManyOfPledge(until, now)
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:

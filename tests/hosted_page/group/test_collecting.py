@@ -187,31 +187,6 @@ class TestAMate:
         stranger = plain(words(Mate(finn.share).get()))
         assert "Someone is in for this share" in stranger and "4444" not in stranger
 
-    @pytest.mark.rule("pledge.cards")
-    def test_can_try_three_cards_and_all_declines_read_alike(self, lead: Payer) -> None:
-        made = Mate(share(lead.checkout, 2))
-        made.sign_in()
-        for number in ("4000000000009995", "4000000000000069", "4000000000000002"):
-            made.give_card(number)
-            page = words(made.client.get(made.path + "/card", follow=True))
-            notice = re.findall(r'<p class="notice-title">(.*?)</p>', page)
-            assert notice in (["Your bank declined this card."], []), notice
-        assert "declined" in plain(page) and 'name="number"' not in page and made.status() == "open"
-
-    @pytest.mark.rule("pledge.cards")
-    def test_can_use_three_cards_even_if_they_are_good(self, finn: Mate) -> None:
-        for _ in range(2):
-            finn.post("/withdraw")
-            finn.give_card()
-            assert finn.status() == "pledged"
-        finn.post("/withdraw")
-        assert "Your bank declined" not in plain(words(finn.client.get(finn.path + "/card", follow=True)))
-        finn.client.post(
-            finn.get("/card")["Location"], {"number": mates.FINNS, "expiry": "08 / 49", "code": "123"}
-        )
-        finn.give_card()
-        assert finn.status() == "open"
-
     @pytest.mark.rule("pledge.withdraw")
     def test_can_withdraw(self, finn: Mate) -> None:
         answer = finn.post("/withdraw")

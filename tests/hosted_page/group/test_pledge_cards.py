@@ -1,0 +1,90 @@
+"""The limits on cards for pledges: what a mate sees who has used too many cards."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from checkout.models import Checkout
+from config.lib import clock
+from hosted_page.models import CardTry
+from tests import mates
+from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.group.test_collecting import SPLIT, share
+from tests.hosted_page.status.reading import plain
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("pledge.cards")]
+
+
+@pytest.fixture
+def lead(unpaid: Checkout) -> Payer:
+    """Return the browser of Lea, who gets Finn and one more mate in before she pays."""
+    made = Payer(unpaid)
+    made.sign_in()
+    made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})
+    return made
+
+
+@pytest.fixture
+def finn(lead: Payer) -> Mate:
+    """Return the browser of Finn, who has pledged."""
+    made = Mate(share(lead.checkout, 2))
+    made.pay()
+    assert made.status() == "pledged"
+    return made
+
+
+def test_can_try_three_cards_and_all_declines_read_alike(lead: Payer) -> None:
+    made = Mate(share(lead.checkout, 2))
+    made.sign_in()
+    for number in ("4000000000009995", "4000000000000069", "4000000000000002"):
+        made.give_card(number)
+        page = words(made.client.get(made.path + "/card", follow=True))
+        notice = re.findall(r'<p class="notice-title">(.*?)</p>', page)
+        assert notice in (["Your bank declined this card."], []), notice
+    assert "declined" in plain(page) and 'name="number"' not in page and made.status() == "open"
+    assert "If Lea pays, you can try again after that." in plain(page), "the order expires within a day"
+
+
+def test_can_use_three_cards_even_if_they_are_good(finn: Mate) -> None:
+    for _ in range(2):
+        finn.post("/withdraw")
+        finn.give_card()
+        assert finn.status() == "pledged"
+    finn.post("/withdraw")
+    refused = finn.get("/card")
+    page = plain(words(refused))
+    assert refused.status_code == 429 and "No more cards for now" in page
+    assert "If Lea pays, you can pay your share after that." in page and "declined" not in page
+    assert finn.status() == "open"
+
+
+def test_cannot_use_a_fourth_card_on_a_page_that_is_still_open(finn: Mate) -> None:
+    finn.post("/withdraw")
+    opened = finn.get("/card")["Location"]
+    for _ in range(2):
+        finn.give_card()
+        finn.post("/withdraw")
+    back = finn.client.post(opened, {"number": mates.FINNS, "expiry": "08 / 49", "code": "123"})
+    answer = finn.client.get(back["Location"], follow=True)
+    assert answer.status_code == 429 and finn.status() == "open"
+    assert "No more cards for now" in words(answer)
+
+
+def test_reads_when_the_limit_ends_if_the_order_lasts_that_long(finn: Mate) -> None:
+    for _ in range(2):
+        finn.post("/withdraw")
+        finn.give_card()
+    finn.post("/withdraw")
+    CardTry.objects.update(created_at=clock.now() - timedelta(hours=23, minutes=30))
+    page = plain(words(finn.get("/card")))
+    assert "No money was taken. Try again in 30 minutes." in page
+
+
+def test_keeps_the_hold_if_no_other_card_is_allowed(finn: Mate) -> None:
+    for _ in range(2):
+        finn.post("/withdraw", another="1")
+        finn.give_card()
+    refused = finn.post("/withdraw", another="1")
+    assert refused.status_code == 429 and finn.status() == "pledged"
+    assert "You’re still in. The hold on your card stays." in plain(words(refused))
