@@ -24,7 +24,7 @@ from hosted_page.status.order_status import (
     show_refund,
     unanswered_situation,
 )
-from hosted_page.status.paid_cells import GOES_TO_LEAD, IS_WITH_LEAD, SETTLED_UP
+from hosted_page.status.paid_cells import GOES_TO_LEAD, IS_WITH_LEAD, SETTLED_UP, TAKEN
 from payments import disputes, money, open_operations, operation_queue, operator_stops
 from payments.models import Dispute, Operation, Payment
 
@@ -159,6 +159,9 @@ class _ShareView:
         """Return the page for a share that was paid. Its money is taken, being refunded, or refunded."""
         situation = self._paid_situation()
         page = self._page_for(situation, Viewer.PAID if self.is_mate else Viewer.PAY_LINK)
+        if page.state == "share_paid" and self._is_kept_by_shop(situation):
+            words = (TAKEN, SETTLED_UP) if self.is_mate else TAKEN
+            page.paragraphs, page.place = [fill(words, self._values(situation))], ""
         if not self.is_mate:
             return page
         if situation in (Situation.REFUNDING, Situation.REFUNDED, Situation.REFUND_RETURNED):
@@ -201,6 +204,12 @@ class _ShareView:
         is_there = self.share.status == ShareStatus.REIMBURSED and not is_owed
         return Situation.REIMBURSED if is_there else Situation.PAID
 
+    def _is_kept_by_shop(self, situation: Situation) -> bool:
+        """Return whether a dispute keeps the mate's money with the shop, for now or permanently."""
+        if self.accounts is not None and self.accounts.closed(self.share) > 0:
+            return True
+        return situation == Situation.PAID and disputes.blocking_dispute_of_row(self.checkout) is not None
+
     def _reviewed_payment(self) -> list[SafeString]:
         """Return the sentences about an open dispute of this mate's payment, or [] if there is none."""
         if disputes.blocking_dispute_of_row(self.checkout) is None or self.share.payment_id is None:
@@ -218,10 +227,11 @@ class _ShareView:
             return []
         taken = _("{name} paid at {time}, and <strong>{amount}</strong> was taken from {card}.")
         is_back = IS_WITH_LEAD if situation == Situation.REIMBURSED else GOES_TO_LEAD
+        where = () if self._is_kept_by_shop(situation) else (is_back,)
         values = self._values(situation) | {
             "time": summary.short_time(paid_at, summary.zone_of(self.checkout))
         }
-        return [fill((taken, is_back, SETTLED_UP), values)]
+        return [fill((taken, *where, SETTLED_UP), values)]
 
     def _released_hold(self) -> list[SafeString]:
         """Return the sentences about the release of this mate's hold, or [] if no hold is released.

@@ -62,6 +62,28 @@ class TestLostDisputeOfTheLead:
         page = text(main(lead.get()))
         assert "kept by the shop" in page and "went to your card" not in page and "had paid" not in page
 
+    def test_does_not_say_that_money_is_on_the_leads_card_if_the_shop_keeps_it(
+        self, owed: Mate, order: Checkout
+    ) -> None:
+        lose(order)
+        page = text(main(owed.get()))
+        assert "£20.00 was taken from your Mastercard ending 4444. You’ve settled up with Lea." in page
+        stranger = text(main(Mate(owed.share).get()))
+        assert "£20.00 was taken from the card." in stranger and "Lea’s card" not in page + stranger
+
+    def test_says_that_the_money_is_on_the_leads_card_if_it_was_reimbursed(
+        self, paid: Mate, order: Checkout
+    ) -> None:
+        lose(order)
+        assert "It is back on Lea’s card." in text(main(paid.get()))
+
+    def test_does_not_promise_money_to_the_lead_before_the_decision(
+        self, owed: Mate, order: Checkout
+    ) -> None:
+        dispute(order.payment)
+        pages = text(main(owed.get())) + text(main(Mate(owed.share).get()))
+        assert "was taken from" in pages and "Lea’s card" not in pages
+
     def test_of_a_part_shows_the_part(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         decide(dispute(order.payment, 4000), is_won=False)
         assert "Your bank gave you £40.00 back" in text(main(lead.get()))
