@@ -23,9 +23,8 @@ RENAMABLE_STATUSES = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCEL
 REOPENABLE_STATUSES = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
 # Minimum lifetime of the new link after the lead has asked a mate again.
 MIN_LINK_LIFETIME = timedelta(hours=24)
-MAX_REPLACED_LINKS = (
-    20  # per share; without a limit, a lead could add rows without end by asking again and again
-)
+# Replaced links that are kept for each share. Without a limit, a lead could add rows without end by asking again.
+MAX_REPLACED_LINKS = 20
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:

@@ -21,9 +21,8 @@ from payments import money
 
 TYPED = "typed"
 FIELDS = ("split", "people", "your_name", "name", "amount")
-LONGEST = (
-    3000  # maximum characters of the cookie; of longer values, the cookie records only that they existed
-)
+# Maximum characters of the cookie. Of longer values, the cookie records only that they existed.
+LONGEST = 3000
 MAX_LETTERS = 120  # characters per field
 
 

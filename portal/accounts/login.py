@@ -40,9 +40,8 @@ REFUSALS = {
     ("password", login_limits.ADDRESS): "address_locked",
     ("password_again", login_limits.ACCOUNT): "password_again_locked",
 }
-PASSWORD_SESSION_KEY = (
-    "password_at_login"  # session key: a digest of the password at the first step of the login
-)
+# The session keeps a digest of the password at the first step of the login under this key.
+PASSWORD_SESSION_KEY = "password_at_login"
 # For each mail template, the number of seconds for which the code or link in the mail is valid.
 LIFETIMES = {
     "account/email/login_code": settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT,
