@@ -1,4 +1,4 @@
-"""The SQL in this package: the latest changes, the home page's figures, the checklist and estimates."""
+"""The SQL in this package: the latest changes, the home page's figures, the checklist, estimates and keys' secrets."""
 
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS, SLOTS
 from webhooks.models import EventType
@@ -87,3 +87,10 @@ SELECT id FROM (
     ORDER BY started_at DESC, id DESC LIMIT {latest}
 ) latest WHERE is_delivered {resent} LIMIT {limit}
 """  # noqa: S608 - made only of our own constants
+
+
+# The lock waits for a transaction that stops the secret or revokes the key. PostgreSQL then checks the condition again.
+LOCK_SECRET = """
+SELECT FROM portal_apiclient
+WHERE id = %s AND revoked_at IS NULL AND %s IN (client_secret, previous_secret) FOR SHARE
+"""

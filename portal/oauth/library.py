@@ -4,11 +4,15 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password
+from django.db import transaction
 from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import BaseScopes
+from oauthlib.oauth2.rfc6749.errors import InvalidClientError
 
+from config.lib.database import queries
 from config.lib.prepared import Prepared
+from portal import statements
 from portal.keys import ClientSecretHasher
 from portal.models import ApiClient
 
@@ -53,12 +57,21 @@ class Validator(OAuth2Validator):
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         request.client = CLIENT.first(request.client_id or "")
         if super().authenticate_client(request, *args, **kwargs):
+            request.matching_secret = request.client.client_secret
             return True
         client: ApiClient | None = request.client
         previous = client.previous_secret if client is not None and client.is_usable(None) else ""
         matches = check_password(getattr(request, "client_secret", "") or "", previous or _DUMMY)
+        request.matching_secret = previous
         return matches and bool(previous)
 
     def save_bearer_token(self, token: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Write the token without the library's transaction. One statement is enough, because a token is one row."""
-        return self._save_bearer_token(token, request, *args, **kwargs)
+        """Write the token. Raises InvalidClientError if the secret was stopped since it was checked.
+
+        The stop of a secret deletes the tokens that exist. Without the lock, a token that is written at the same
+        moment would outlive its secret.
+        """
+        with transaction.atomic(durable=True):
+            if queries.row(statements.LOCK_SECRET, [request.client.pk, request.matching_secret]) is None:
+                raise InvalidClientError(request=request)
+            return self._save_bearer_token(token, request, *args, **kwargs)

@@ -108,10 +108,10 @@ class TestToken:
             api.get("webhooks/deliveries?limit=0")
         assert len([query for query in queries if "checkout_apicall" not in query["sql"]]) == 1
 
-    def test_is_issued_in_two_statements(self, api: Api) -> None:
+    def test_is_issued_in_three_statements(self, api: Api) -> None:
         with CaptureQueriesContext(connection) as queries:
             ask(credentials(api))
-        assert len([query for query in queries if "SAVEPOINT" not in query["sql"]]) == 2
+        assert len([query for query in queries if "SAVEPOINT" not in query["sql"]]) == 3
 
 
 class TestRefusal:
