@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from stripe.params import PaymentIntentCaptureParams
 
 from checkout import authorizations, captures, mate_shares, refunds, tasks
 from checkout.models import Checkout
@@ -21,7 +22,7 @@ BACK = "https://pay.example/back"
 
 
 def capture_half(desk: StripeDesk, payment: Payment) -> None:
-    half = {"amount_to_capture": payment.amount // 2}
+    half: PaymentIntentCaptureParams = {"amount_to_capture": payment.amount // 2}
     desk.dashboard.v1.payment_intents.capture(payment.provider_reference, half)
 
 
