@@ -53,7 +53,7 @@ class TestInvitation:
         assert "If you do not recognise this change, change your password now" in mailed
         body = str(mail.outbox[-1].body)
         assert body.startswith("dora@acme.example joined the team as a developer.\n")
-        assert "If none of you invited this person, remove them" in body
+        assert "If no one in your team invited this person, remove them" in body
 
     def test_does_not_store_its_link(self, client: Client) -> None:
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
