@@ -10,7 +10,6 @@ from tests.browser.together import pledge_states
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-PHONE = {"width": 375, "height": 812}
 
 
 @pytest.mark.rule("pledge.split_changes")
@@ -19,7 +18,7 @@ def test_the_button_of_the_link_is_above_the_dock(
     service: Service, open_page: Callable[..., Page], state: Callable[[Stage], Page]
 ) -> None:
     lead = state(Stage(service, lambda **options: open_page(locale="en-GB", **options)))
-    lead.set_viewport_size(PHONE)
+    lead.set_viewport_size({"width": 375, "height": 812})
     lead.evaluate("scrollTo(0, 0)")
     button = lead.locator(".one-link .button-main:visible").bounding_box()
     dock = lead.locator("#dock").bounding_box()
