@@ -63,8 +63,7 @@ REFUND_AFTER_REFUSAL = DiscrepancyKind(
 ACCOUNT_UNREADABLE = DiscrepancyKind(
     "account_unreadable",
     "The provider does not let the service read a merchant’s account",
-    "While the access is missing, leave this open. When it is back, run `manage.py reconcile --since-hours`, with the"
-    " hours since this began, and close the discrepancy.",
+    "Wait until the access is back. Then run `manage.py reconcile --since-hours`, and close the discrepancy.",
     DIFFERENCES,
 )
 MISSING_HERE = DiscrepancyKind(
