@@ -1,14 +1,19 @@
-"""The limits on cards for pledges: what a mate sees who has used too many cards."""
+"""The limits on cards for pledges, and what a mate sees who has used too many cards."""
 
 import re
 from datetime import timedelta
 
 import pytest
 
+from checkout import cancellations
 from checkout.models import Checkout
 from config.lib import clock
-from hosted_page.models import CardTry
-from tests import mates
+from config.lib.quota import Limit
+from hosted_page.models import CardTry, SmsMessage
+from hosted_page.steps import declines
+from payments.models import Merchant
+from tests import factories, mates
+from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer, words
 from tests.hosted_page.group.test_collecting import SPLIT, share
 from tests.hosted_page.status.reading import plain
@@ -88,3 +93,20 @@ def test_keeps_the_hold_if_no_other_card_is_allowed(finn: Mate) -> None:
     refused = finn.post("/withdraw", another="1")
     assert refused.status_code == 429 and finn.status() == "pledged"
     assert "You’re still in. The hold on your card stays." in plain(words(refused))
+
+
+def test_pledges_of_ended_orders_count_for_a_day(acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declines, "PER_PHONE_OF_PLEDGE", Limit(2, timedelta(days=1)))
+    answers = []
+    for _ in range(3):
+        order = factories.checkout(acme)
+        (asked,) = mates.split(order, 2000, everyone_first=True)
+        SmsMessage.objects.all().delete()  # otherwise the number must wait for its next code
+        finn = Mate(asked)
+        finn.sign_in()
+        answers.append(finn.get("/card").status_code)
+        if answers[-1] == 302:
+            finn.give_card()
+            assert finn.status() == "pledged"
+        cancellations.cancel(acme, order.pk, cause=CAUSE)
+    assert answers == [302, 302, 429]
