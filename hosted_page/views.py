@@ -71,7 +71,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, errors: FormErrors = 
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=is_signed_in
     )
     if status is None or collecting.is_update(request):
-        return _next_step(request, target) if status is None else HttpResponseClientRefresh()
+        return _next_step(request, target, errors) if status is None else HttpResponseClientRefresh()
     if not is_signed_in and sign_in.should_show_sign_in(request, target):
         return sign_in.show_sign_in(request, target)
     response = (
@@ -170,7 +170,7 @@ def bill_context(target: PaymentTarget, leads_bill: bill.Bill) -> dict[str, Any]
     }
 
 
-def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def _next_step(request: HttpRequest, target: PaymentTarget, errors: FormErrors = NO_ERRORS) -> HttpResponse:
     """Show the next step.
 
     The steps after the sign-in have their own addresses, so that the browser's Back button works.
@@ -180,7 +180,7 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     shows_page = not wants_part(request) or collecting.is_update(request)
     is_lead_known = customer_uuid == target.checkout.lead_id is not None
     if is_lead_known and collecting.is_collecting(shares) and shows_page:
-        return collecting.show_collecting(request, target, shares)
+        return collecting.show_collecting(request, target, shares, refused=errors.act)
     if wants_part(request):
         return HttpResponseClientRefresh()
     if customer_uuid is None:

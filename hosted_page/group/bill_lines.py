@@ -150,6 +150,11 @@ class Line:
         return self.status in (ShareStatus.OPEN, ShareStatus.DECLINED)
 
     @property
+    def may_be_renamed(self) -> bool:
+        """Whether the lead can change the name of the share."""
+        return self.status in share_changes.RENAMABLE_STATUSES
+
+    @property
     def has_more(self) -> bool:
         """Whether the lead can ask for the share again or cover it."""
         return self.may_be_asked_again or self.may_be_kept

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from checkout import current_checkouts
-from checkout.group import pledging
+from checkout.group import pledging, share_changes
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
 from hosted_page import ended_pledges, payer, rendering, share_items, summary
@@ -37,7 +37,12 @@ ASKED = (*NOT_IN, ShareStatus.PLEDGED)
 
 @dataclass(frozen=True)
 class Line:
-    """A person's line on the lead's page. A mate's badge says whether the mate has pledged."""
+    """A person's line on the lead's page. A mate's badge says whether the mate has pledged.
+
+    - `id`, `status`: the id and the status of the share. If the line has no "More", `status` is "".
+    - `typed_name`: the name of the share as the lead typed it
+    - `url`: the pay link, or "" if the share cannot be pledged now
+    """
 
     name: str
     initial: str
@@ -49,6 +54,31 @@ class Line:
     words: str
     items: str
     hint: str = ""
+    id: str = "lead"
+    status: str = ""
+    typed_name: str = ""
+    url: str = ""
+    qr_url: str = ""
+
+    @property
+    def may_be_asked_again(self) -> bool:
+        """Whether the lead can ask again for the share, which was declined or cancelled."""
+        return self.status in share_changes.REOPENABLE_STATUSES
+
+    @property
+    def may_be_renamed(self) -> bool:
+        """Whether the lead can change the name of the share."""
+        return self.status in share_changes.RENAMABLE_STATUSES
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether the lead can choose to cover the share. This ends a pledge."""
+        return self.status in (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.PLEDGED)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the lead can change the share."""
+        return self.may_be_asked_again or self.may_be_renamed or self.may_be_kept
 
 
 @dataclass(frozen=True)
@@ -78,16 +108,21 @@ def is_update(request: HttpRequest) -> bool:
 
 
 def show_collecting(
-    request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
+    request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest], *, refused: str = ""
 ) -> HttpResponse:
-    """Show which mates have pledged. The page updates itself and keeps the lead signed in."""
+    """Show which mates have pledged. The page updates itself and keeps the lead signed in.
+
+    `refused` says why the lead's change to a share was refused.
+    """
     is_part = wants_part(request)
     context = _context(target, shares) | {
         "is_whole": not is_part,
+        "refused": refused,
         "notice": None if is_part else _notice(request, target, shares),
         "leave": rendering.sign_out_of_live_page(request, target),
     }
-    response = rendering.render_page(request, target, "_collect" if is_part else "collect", context)
+    name, status = "_collect" if is_part else "collect", 422 if refused else 200
+    response = rendering.render_page(request, target, name, context, status=status)
     payer.prolong(request, response, target.subject)
     return response
 
@@ -124,8 +159,15 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "poll_url": f"{target.auto_reload_url}&{COLLECTING}=1",
         "pay_url": target.address("card"),
         **_pay_words(checkout, sums, is_everyone_in=is_everyone_in),
-        "change_split_url": target.address("split"),
+        **_form_addresses(target),
     }
+
+
+def _form_addresses(target: PaymentTarget) -> dict[str, str]:
+    """Return the addresses of the lead's actions. The service texts no mate before the payment."""
+    steps = ("cancel_share", "rename_share", "ask_again")
+    addresses = {f"{step}_action": target.address(step) for step in steps}
+    return addresses | {"change_split_url": target.address("split"), "text_share_action": ""}
 
 
 def _bill_of(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> GroupBill:
@@ -249,7 +291,17 @@ def _line(share: PaymentRequest, checkout: Checkout, now: datetime) -> Line:
     initial = group_members.share_mark(share)
     tint, amount = group_members.colour_number(share), _display(checkout, share.amount)
     items = share_items.in_words(checkout, share.units)
-    return Line(name, initial, amount, tint, look, tone, icon, str(words), items)
+    line = Line(name, initial, amount, tint, look, tone, icon, str(words), items, id=str(share.pk))
+    return line if share.has_free_units(now) else replace(line, **_more_fields(share, checkout))
+
+
+def _more_fields(share: PaymentRequest, checkout: Checkout) -> dict[str, Any]:
+    """Return the fields for the "More" of a line. An open share also has its link."""
+    fields = {"status": share.status, "typed_name": share.name}
+    if share.status != ShareStatus.OPEN:
+        return fields
+    target = PaymentTarget(checkout, share)
+    return fields | {"url": target.absolute(), "qr_url": target.address("qr")}
 
 
 def _display(checkout: Checkout, amount: int) -> str:

@@ -149,7 +149,6 @@ function onClick(event) {
     event.preventDefault();
     showFace(faceLink.closest(".said-no"), faceLink.dataset.show);
   }
-  if (target.closest("[data-close]")) closeDetails(target.closest("details"));
   if (target.closest("[data-print]")) print();
 }
 
@@ -162,7 +161,7 @@ function onKey({ key, target }) {
 }
 
 function showScriptButtons() {
-  for (const button of document.querySelectorAll("[data-close], [data-print]")) button.hidden = false;
+  for (const button of document.querySelectorAll("[data-print]")) button.hidden = false;
 }
 
 addEventListener("pointerdown", () => (isPressed = true));

@@ -14,12 +14,21 @@ document.addEventListener("click", async (event) => {
   document.getElementById("spoken").textContent = button.dataset.copied;
 });
 
+// "Not now" closes the question that contains it.
+document.addEventListener("click", ({ target }) => {
+  const details = target.closest("[data-close]")?.closest("details");
+  if (!details) return;
+  details.open = false;
+  details.querySelector("summary").focus({ preventScroll: true });
+});
+
 function showSupportedButtons() {
+  for (const button of document.querySelectorAll("[data-close]")) button.hidden = false;
   for (const button of document.querySelectorAll("[data-share]")) button.hidden = !navigator.share;
   for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
   document.querySelector(".one-link-ways")?.setAttribute("data-ready", "");
   document.querySelector(".one-link [data-copy]")?.classList.toggle("button-main", !navigator.share);
 }
 
-document.addEventListener("bill:changed", showSupportedButtons);
+for (const change of ["bill:changed", "htmx:afterSwap", "htmx:oobAfterSwap"]) document.addEventListener(change, showSupportedButtons);
 showSupportedButtons();

@@ -91,14 +91,16 @@ function updatePage() {
   if (print) print.hidden = false;
 }
 
-// Cancel the swap while a button is pressed, because the browser does not report a click on a replaced button.
-function preventSwapWhilePressed({ detail }) {
-  if (performance.now() - pressedAt < PRESS_MS) detail.shouldSwap = false;
+// Cancel the swap while a button is pressed, because the browser does not report a click on a replaced button. Also cancel
+// it while the lead has opened a mate's line, because the swap would close the line and lose the typed text.
+function preventSwapWhileInUse({ detail }) {
+  const isPressed = performance.now() - pressedAt < PRESS_MS;
+  if (isPressed || document.querySelector("#people details[open]")) detail.shouldSwap = false;
 }
 
 addEventListener("pointerdown", () => (pressedAt = performance.now()));
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressedAt = -Infinity));
-document.addEventListener("htmx:beforeSwap", preventSwapWhilePressed);
+document.addEventListener("htmx:beforeSwap", preventSwapWhileInUse);
 for (const touch of ["pointerdown", "keydown"]) addEventListener(touch, () => returnAt && stay());
 addEventListener("pageshow", ({ persisted }) => persisted && stay());
 addEventListener("click", ({ target }) => target.id === "print" && print());
