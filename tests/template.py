@@ -1,7 +1,7 @@
 """Creates and copies the tests' template database. It is migrated once. Each test run's PostgreSQL gets a copy.
 
-The template is stored under `.local`. It is created again if a file that affects it changes. The keys that
-encrypt its data are stored next to it and copied with it.
+The template is stored under `.local`. It is created again if a file that affects it changes, and each day, because its
+partitions depend on the date. The keys that encrypt its data are stored next to it and copied with it.
 """
 
 import fcntl
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from config.local import engines, environment
@@ -43,8 +44,8 @@ def copy_to(folder: Path) -> None:
 
 
 def digest(root: Path) -> str:
-    """Return a digest of the files in this project folder that affect the database."""
-    found = hashlib.sha256()
+    """Return a digest of the date and of the files in this project folder that affect the database."""
+    found = hashlib.sha256(f"{datetime.now(UTC).date()}\n".encode())
     for path in sorted(path for pattern in MAKERS for path in root.glob(pattern)):
         content = path.read_bytes()
         found.update(f"{path.relative_to(root)}\n{len(content)}\n".encode() + content)
