@@ -44,6 +44,15 @@ class Payer:
         return self.client.get(back["Location"])
 
 
+def waiting_lead(checkout: Checkout, *names: str) -> Payer:
+    """Return the browser of Lea, who asks two mates for £20.00 and £30.00 and waits until they have pledged."""
+    made = Payer(checkout)
+    made.sign_in()
+    split = {"split": "own", "name": names, "amount": ["20", "30"], "your_name": "Lea", "when": "first"}
+    made.client.post(f"/pay/split?id={checkout.pk}", split)
+    return made
+
+
 def words(answer: Any) -> str:
     text: str = answer.content.decode()
     return text

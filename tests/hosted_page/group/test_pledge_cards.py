@@ -14,8 +14,8 @@ from hosted_page.steps import declines
 from payments.models import Merchant
 from tests import factories, mates
 from tests.factories import CAUSE
-from tests.hosted_page.browsers import Mate, Payer, words
-from tests.hosted_page.group.test_collecting import SPLIT, share
+from tests.hosted_page.browsers import Mate, Payer, waiting_lead, words
+from tests.hosted_page.group.test_collecting import share
 from tests.hosted_page.status.reading import plain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("pledge.cards")]
@@ -24,10 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.m
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
     """Return the browser of Lea, who gets Finn and one more mate in before she pays."""
-    made = Payer(unpaid)
-    made.sign_in()
-    made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})
-    return made
+    return waiting_lead(unpaid, "Finn", "")
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from checkout.models import Checkout, PaymentRequest
 from payments.models import Operation
-from tests.hosted_page.browsers import Mate, Payer, words
-from tests.hosted_page.group.test_collecting import SPLIT, share
+from tests.hosted_page.browsers import Mate, Payer, waiting_lead, words
+from tests.hosted_page.group.test_collecting import share
 from tests.hosted_page.status.reading import plain
 
 pytestmark = [
@@ -18,10 +18,7 @@ pytestmark = [
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
     """Return the browser of Lea, who asks Finn and one more mate to pledge before she pays."""
-    made = Payer(unpaid)
-    made.sign_in()
-    made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})
-    return made
+    return waiting_lead(unpaid, "Finn", "")
 
 
 def test_can_copy_a_link_rename_cover_and_ask_again_for_a_share(lead: Payer) -> None:

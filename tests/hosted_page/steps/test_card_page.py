@@ -12,7 +12,7 @@ from payments.models import Merchant, Payment
 from payments.providers.sandbox.models import CardSession, Charge
 from tests import mates
 from tests.factories import CAUSE, stop
-from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.browsers import Mate, Payer, waiting_lead, words
 from tests.hosted_page.status.reading import plain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
@@ -23,10 +23,7 @@ CARD = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
     """Return the browser of Lea, who asks Finn (£20.00) and Amy (£30.00) to pledge before she pays."""
-    made = Payer(unpaid)
-    made.sign_in()
-    made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})
-    return made
+    return waiting_lead(unpaid, "Finn", "Amy")
 
 
 def card_page(lead: Payer) -> str:
