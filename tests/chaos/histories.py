@@ -44,6 +44,8 @@ def calls_of(
 ) -> Iterator[tuple[str, Call]]:
     """Yield each checkout that a call and its answer are about, together with the call."""
     parts = path.partition("?")[0].split("/")
+    if "checkouts" not in parts:  # a request for a token, whose errors have another form
+        return
     subject = parts[parts.index("checkouts") + 1] if "checkouts" in parts[:-1] else ""
     verb = "read" if method == "GET" else parts[-1]
     seen = dict(_statuses(answer, subject, verb)) if answer is not None else {}
