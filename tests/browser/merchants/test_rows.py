@@ -72,7 +72,7 @@ class TestOnAPhone:
         assert len(lines) > 10 and set(lines) == {2}
         desk.at(page, "/portal/audit")
         lines = page.locator("tbody > tr").evaluate_all(LINES)
-        assert len(lines) >= 2 and max(lines) <= (3 if width == 375 else 4), "an address is long"
+        assert len(lines) >= 2 and max(lines) <= 4, "an address is long"
         desk.at(page, "/portal/refunds?state=settled")
         assert set(page.locator("tbody > tr").evaluate_all(LINES)) == {2}
 
