@@ -4,7 +4,7 @@ If the deadline of a checkout has passed, the function ends the checkout first: 
 expires. Rule lapse.whoever.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 from uuid import UUID
@@ -32,16 +32,15 @@ def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     return rows.annotate(read_at=Now())
 
 
-def read_one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
+def read_one(read: Callable[..., Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
     """Return one checkout. If its deadline has passed, end the checkout first and read it again.
 
-    `rows` must be a `with_read_at` query whose first parameter is the checkout's id. `more` are the other
-    parameters of the query. Raises Checkout.DoesNotExist.
+    `read` reads the row of a `with_read_at` query by the checkout's id and `more`. Raises Checkout.DoesNotExist.
     """
-    checkout: Any = rows.get(checkout_uuid, *more)
+    checkout: Any = read(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
         expiry.expire_one_if_due(checkout_uuid)
-        return rows.get(checkout_uuid, *more)
+        return read(checkout_uuid, *more)
     return cast("Checkout", checkout)
 
 

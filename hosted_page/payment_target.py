@@ -310,7 +310,7 @@ def _order_target(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarg
     except ValueError:
         raise Http404 from None
     try:
-        return PaymentTarget(current_checkouts.read_one(rows, checkout_uuid))
+        return PaymentTarget(current_checkouts.read_one(rows.get, checkout_uuid))
     except Checkout.DoesNotExist:
         raise Http404 from None
 

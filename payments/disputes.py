@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db.models import Exists, Max, OuterRef, QuerySet, Sum
 
-from config.lib.prepared import Prepared
 from payments import ledger
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
@@ -57,16 +56,13 @@ def quoted_reason(row: Dispute) -> str:
 
 def blocking_dispute(checkout_uuid: UUID) -> Dispute | None:
     """Return an open dispute on a card of the checkout, or else a lost one. Both make a refund impossible."""
-    return _BLOCKING_DISPUTE.first(checkout_uuid)
+    return blocking_disputes_of(checkout_uuid).first()
 
 
 def blocking_disputes_of(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
     """Return the query for the dispute that `blocking_dispute` returns."""
     rows = Dispute.objects.filter(checkout_uuid=checkout_uuid, status__in=Dispute.STANDING)
     return rows.order_by("-status", "created_at")[:1]
-
-
-_BLOCKING_DISPUTE = Prepared(blocking_disputes_of, UUID)
 
 
 def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:

@@ -16,7 +16,6 @@ from prometheus_client import Histogram
 from config.lib import connection_release, failpoint
 from config.lib.database import queries
 from config.lib.deadline import Deadline
-from config.lib.prepared import Prepared
 from config.lib.process import tracing
 from payments import ledger, operation_queue, planning, provider, safe_answers, statements
 from payments.cause import Cause
@@ -92,10 +91,7 @@ def read_operation(operation_uuid: UUID) -> Operation:
     Call this function after the checkout is locked, because another process might have changed the operation before
     that.
     """
-    return _CURRENT.get(operation_uuid)
-
-
-_CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("payment"), UUID)
+    return Operation.objects.select_related("payment").get(pk=operation_uuid)
 
 
 def perform(operation: Operation, *, deadline: Deadline) -> Outcome:

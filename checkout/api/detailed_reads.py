@@ -54,7 +54,7 @@ def read_checkout(merchant: Merchant, checkout_uuid: UUID) -> Any:
 
     Raises Checkout.DoesNotExist, also if the checkout belongs to another merchant. Rule api.strangers.
     """
-    return current_checkouts.read_one(_DETAILED_CHECKOUT, checkout_uuid, merchant.pk)
+    return current_checkouts.read_one(_DETAILED_CHECKOUT.get, checkout_uuid, merchant.pk)
 
 
 _DETAILED_CHECKOUT = Prepared(

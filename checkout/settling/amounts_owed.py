@@ -15,7 +15,6 @@ from django.db.models import Min, Q
 from checkout.models import PaymentRequest, Refund
 from checkout.settling.cards import NOT_CARRIED_OUT, REFUSED, Accounts, Part, PartKey
 from checkout.states import ShareStatus, Status
-from config.lib.prepared import Prepared
 from payments import planning
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
@@ -66,15 +65,8 @@ def current_refund(accounts: Accounts) -> Refund | None:
     """Return the pending or settled refund of an order, or None if the order is captured."""
     if accounts.checkout.status == Status.CAPTURED:
         return None
-    return _CURRENT_REFUND.get(accounts.checkout.pk)
-
-
-_CURRENT_REFUND = Prepared(
-    lambda pk: Refund.objects.filter(
-        Q(status=Refund.Status.PENDING) | Q(settled_at__isnull=False), checkout=pk
-    ).order_by("-created_at"),
-    UUID,
-)
+    is_current = Q(status=Refund.Status.PENDING) | Q(settled_at__isnull=False)
+    return Refund.objects.filter(is_current, checkout=accounts.checkout.pk).latest("created_at")
 
 
 def find_reimbursements(accounts: Accounts, now: datetime) -> list[AmountOwed]:

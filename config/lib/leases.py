@@ -8,7 +8,6 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
-from config.lib.prepared import Prepared
 from config.lib.process import liveness
 
 M = TypeVar("M", bound=Model)
@@ -26,15 +25,12 @@ class Queue(Generic[M]):
         def waiting() -> QuerySet[M]:
             return rows().filter(**{f"{due}__lte": Now()})
 
-        def oldest() -> QuerySet[M]:
-            return (
-                waiting()
-                .order_by(by or due)
-                .select_for_update(of=("self",), no_key=True, skip_locked=True)[:1]
-            )
+        def oldest() -> Any:  # the rows with `locked_at`
+            rows = waiting().order_by(by or due).annotate(locked_at=Now())
+            return rows.select_for_update(of=("self",), no_key=True, skip_locked=True)
 
         self._waiting = waiting
-        self._oldest = Prepared(oldest, read_at="locked_at")
+        self._oldest = oldest
 
     def take_oldest(self, changed: Callable[[M, datetime], Mapping[str, Any]]) -> M | None:
         """Take the first due row and return it, or None if no row is due.
@@ -48,7 +44,7 @@ class Queue(Generic[M]):
         if not self._waiting().exists():
             return None
         with transaction.atomic(durable=True):
-            row: Any = self._oldest.first()
+            row: Any = self._oldest().first()
             if row is not None:
                 changes = changed(row, row.locked_at)
                 for name, value in changes.items():

@@ -14,7 +14,6 @@ from django.utils.translation import get_language, gettext_lazy, override
 
 from checkout.models import Customer, MerchantCustomer
 from config.lib import clock, crypto, quota
-from config.lib.prepared import Prepared
 from hosted_page.models import OptIn, OptInText
 from hosted_page.opt_in import event
 from hosted_page.payment_target import PaymentTarget
@@ -55,7 +54,7 @@ def _newest_wording(merchant: Merchant, language: str) -> OptInText | None:
     The merchant's own texts come before the default text, and texts in this language before others. A default
     text counts only if it is the current one, because an earlier one might contain the merchant's old name.
     """
-    return _WORDINGS.first(merchant.pk, language, our_words(merchant, language))
+    return _stored_wordings(merchant.pk, language, our_words(merchant, language)).first()
 
 
 def our_words(merchant: Merchant, language: str) -> str:
@@ -68,10 +67,7 @@ def _stored_wordings(merchant_uuid: UUID, language: str, our_text: str) -> Query
     is_shown = Q(is_ours=False) | Q(language=language, text=our_text)
     texts = OptInText.objects.filter(is_shown, merchant=merchant_uuid)
     language_order = Case(When(language=language, then=0), default=1)
-    return texts.order_by("is_ours", language_order, "-version")[:1]
-
-
-_WORDINGS = Prepared(_stored_wordings, UUID, str, str)
+    return texts.order_by("is_ours", language_order, "-version")
 
 
 def _default_wording(merchant: Merchant, language: str) -> OptInText:

@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Customer, PaymentRequest
-from config.lib.prepared import Prepared
 from hosted_page import payer
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget, absolute
@@ -43,7 +42,7 @@ def receipt_offer(request: HttpRequest, target: PaymentTarget, error: str = "") 
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
         return None
-    customer: Any = _CUSTOMER.first(customer_uuid, target.checkout.pk, target.subject)
+    customer: Any = _matching_customers(customer_uuid, target.checkout.pk, target.subject).first()
     if customer is None or not customer.phone:
         return None
     state = SENT if customer.is_sent else WAITING if customer.is_waiting else NOT_ASKED
@@ -63,9 +62,6 @@ def _matching_customers(person: UUID, checkout_uuid: UUID, subject: UUID) -> Que
     return Customer.objects.filter(pk=person).annotate(
         is_waiting=Exists(texts.filter(ended_at=None)), is_sent=Exists(texts.exclude(sent_at=None))
     )
-
-
-_CUSTOMER = Prepared(_matching_customers, UUID, UUID, UUID)
 
 
 def _sign_in_link(target: PaymentTarget) -> str:

@@ -18,7 +18,6 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import crypto, quota
 from config.lib.crypto import DIGEST_LETTERS, FindableTextField
 from config.lib.database import queries
-from config.lib.prepared import Prepared
 from hosted_page import payer, statements
 from hosted_page.models import PayerSignIn, SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
@@ -170,17 +169,14 @@ def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
     sent. For a payer who returns, `is_lost` is always false, because a true value would show that this number has not
     paid.
     """
-    return _WAITING.first(subject, crypto.digest(browser))
+    return _codes_of_browser(subject, crypto.digest(browser)).first()
 
 
 def _codes_of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
     rows = SignInCode.objects.filter(subject=subject, browser_digest=browser_digest, used_at=None)
     lost = SmsMessage.objects.filter(pk=OuterRef("pk"), kind=SmsMessage.Kind.CODE, sent_at=None)
-    rows = rows.annotate(**{"is_lost": Exists(lost.exclude(ended_at=None))})
-    return rows.filter(expires_at__gt=Now()).order_by("-created_at")[:1]
-
-
-_WAITING = Prepared(_codes_of_browser, UUID, str, read_at="read_at")
+    rows = rows.annotate(**{"read_at": Now(), "is_lost": Exists(lost.exclude(ended_at=None))})
+    return rows.filter(expires_at__gt=Now()).order_by("-created_at")
 
 
 def has_waiting_code(subject: UUID, browser: str) -> bool:

@@ -16,7 +16,6 @@ from checkout.models import Change, Checkout, PaymentRequest
 from checkout.settling import cards
 from checkout.settling.cards import Accounts
 from checkout.states import ShareStatus, Status
-from config.lib.prepared import Prepared
 from payments import open_operations
 from payments.discrepancies import kinds
 from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Operation, Posting
@@ -44,19 +43,13 @@ def _open_actions_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
     return ArraySubquery(of_order.order_by("created_at").values(action=action))
 
 
-_ORDER_QUERY = Prepared(
-    lambda pk, merchant: current_checkouts.with_read_at(
-        open_operations.with_open_kind(
-            settling.with_needs_accounts(
-                Checkout.objects.filter(pk=pk, merchant=merchant)
-                .with_bill()
-                .select_related("merchant", "payment")
-            )
-        ).annotate(outside_actions=_open_actions_on(OuterRef("pk"), OuterRef("merchant")))
-    ),
-    UUID,
-    UUID,
-)
+def _read_checkout(checkout_uuid: UUID, merchant: UUID) -> Checkout:
+    of_merchant = Checkout.objects.filter(merchant=merchant).with_bill().select_related("merchant", "payment")
+    with_operation = open_operations.with_open_kind(settling.with_needs_accounts(of_merchant))
+    with_actions = with_operation.annotate(
+        outside_actions=_open_actions_on(OuterRef("pk"), OuterRef("merchant"))
+    )
+    return current_checkouts.with_read_at(with_actions).get(pk=checkout_uuid)
 
 
 @dataclass(frozen=True)
@@ -183,6 +176,6 @@ def read_order(merchant: Merchant, checkout_uuid: UUID) -> Order:
     Raises Http404 for an unknown order and for a different merchant's order.
     """
     try:
-        return Order(current_checkouts.read_one(_ORDER_QUERY, checkout_uuid, merchant.pk))
+        return Order(current_checkouts.read_one(_read_checkout, checkout_uuid, merchant.pk))
     except Checkout.DoesNotExist:
         raise Http404 from None
