@@ -1721,6 +1721,10 @@ CREATE INDEX bank_notification_due ON public.bank_banknotification USING btree (
 
 CREATE INDEX card_try_address ON public.hosted_page_cardtry USING btree (address_digest, created_at) WHERE is_counted;
 
+CREATE INDEX card_try_of_number ON public.hosted_page_cardtry USING btree (phone_digest, created_at);
+
+CREATE INDEX card_try_of_subject ON public.hosted_page_cardtry USING btree (subject, created_at);
+
 CREATE INDEX card_try_phone ON public.hosted_page_cardtry USING btree (phone_digest, created_at) WHERE is_counted;
 
 CREATE INDEX card_try_site ON public.hosted_page_cardtry USING btree (site_digest, created_at) WHERE (is_counted AND (NOT ((site_digest)::text = ''::text)));

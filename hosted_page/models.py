@@ -225,6 +225,9 @@ class CardTry(models.Model):
             models.Index(
                 "site_digest", "created_at", name="card_try_site", condition=_COUNTED & quota.HAS_SITE
             ),
+            # The limits on pledges count every card, including the cards that were not refused.
+            models.Index("subject", "created_at", name="card_try_of_subject"),
+            models.Index("phone_digest", "created_at", name="card_try_of_number"),
         ]
         verbose_name_plural = "card tries"
 

@@ -4,21 +4,32 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from checkout import cancellations
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.quota import Limit
 from hosted_page.models import CardTry, SmsMessage
+from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps import declines
 from payments.models import Merchant
-from tests import factories, mates
+from tests import factories, mates, plans
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer, waiting_lead, words
 from tests.hosted_page.group.test_collecting import share
 from tests.hosted_page.status.reading import plain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("pledge.cards")]
+
+OTHER_TRIES = """
+INSERT INTO hosted_page_cardtry
+    (id, subject, card_token, phone_digest, address_digest, site_digest, is_counted, created_at)
+SELECT gen_random_uuid(), gen_random_uuid(), 'tok', md5(n::text), md5(n::text), '', n % 2 = 0,
+    now() - n * interval '8 seconds'
+FROM generate_series(1, 20000) n
+"""
 
 
 @pytest.fixture
@@ -107,3 +118,18 @@ def test_pledges_of_ended_orders_count_for_a_day(acme: Merchant, monkeypatch: py
             assert finn.status() == "pledged"
         cancellations.cancel(acme, order.pk, cause=CAUSE)
     assert answers == [302, 302, 429]
+
+
+def test_the_limits_are_read_from_indexes(finn: Mate) -> None:
+    """The service checks the limits twice for each card. The table has the cards of two days."""
+    finn.share.refresh_from_db()
+    assert finn.share.mate is not None
+    with connection.cursor() as cursor:
+        cursor.execute(OTHER_TRIES)
+        cursor.execute("ANALYZE hosted_page_cardtry")
+    with CaptureQueriesContext(connection) as queries:
+        declines.check_limits(PaymentTarget(finn.share.checkout, finn.share), finn.share.mate, "192.0.2.1")
+    read = [query["sql"] for query in queries if "hosted_page_cardtry" in query["sql"]]
+    assert len(read) == 3
+    scanned = {name for sql in read for name in plans.scans(sql)}
+    assert {name for name in scanned if "card" in name} == set(), scanned
