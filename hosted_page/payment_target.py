@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from checkout import current_checkouts, refunds, settling
 from checkout.customers import prefills
-from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest, ReplacedLink
+from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest
 from checkout.states import PAID, PLEDGEABLE, SHARE_PAID, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.prepared import Prepared
@@ -251,7 +251,8 @@ def for_target(view: TargetView, *, shows_page: bool = True) -> Callable[..., Ht
 
     The target is the order of `pay?id=`, or the share of a link. If the view rarely shows a page, pass
     `shows_page` as false. The order is then read without its lines. A person who has not claimed the share is
-    redirected to the group page. The view raises Http404 if there is no such target.
+    redirected to the group page. If another request deletes the share meanwhile, the person is redirected to the
+    page at the same address. The view raises Http404 if there is no such target.
     """
 
     @wraps(view)
@@ -262,7 +263,10 @@ def for_target(view: TargetView, *, shows_page: bool = True) -> Callable[..., Ht
         if not target.is_visible_to(request):
             path = f"{reverse('group', args=[token])}?taken={position}" if position else target.address()
             return redirect_page(request, path)
-        return view(request, target)
+        try:
+            return view(request, target)
+        except PaymentRequest.DoesNotExist:
+            return redirect_page(request, target.address())
 
     return view_target
 
@@ -340,14 +344,11 @@ _ORDER_FOR_PAGE = Prepared(lambda pk: _with_page_values(Checkout.objects.filter(
 def target_at_link(token: str) -> PaymentTarget:
     """Return the share of a pay link. Raises Http404 if the service never created the link."""
     digest = crypto.digest(token)
-    share = _SHARE_AT_LINK.first(digest)
-    if share is not None:
+    if share := _SHARE_AT_LINK.first(digest):
         return PaymentTarget(share.checkout, share)
-    replaced = ReplacedLink.objects.filter(token_digest=digest).first()
-    if replaced is None:
-        raise Http404
-    share = _SHARE.get(replaced.share_id)
-    return PaymentTarget(share.checkout, share, replaced=token)
+    if share := _share_query().filter(replaced_links__token_digest=digest).first():
+        return PaymentTarget(share.checkout, share, replaced=token)
+    raise Http404
 
 
 def order_at_group_link(token: str) -> Checkout:

@@ -278,7 +278,7 @@ def _take_share(
         return TakeRefusal("name", position, words=_("Enter your name."), status=422)
     except share_claim_limits.TooManyClaims as error:
         return _over_limit(error, position, name)
-    except (ShareNotOpen, OperationInProgress):
+    except (ShareNotOpen, OperationInProgress, PaymentRequest.DoesNotExist):
         return TakeRefusal("taken", position, name, status=409)
     return None
 
