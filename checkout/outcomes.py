@@ -17,6 +17,7 @@ from config.lib import failpoint
 from payments import operation_queue, operations, planning
 from payments.cause import PUMP, Cause
 from payments.discrepancies import kinds, reporting
+from payments.inquiring import inquiries
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 from webhooks import outbox
@@ -166,6 +167,9 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
     may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
     if operation.has_ended_without_hold and may_hold_yet:
         share_outcomes.release_payment(operation.payment, now)
+    if operation.has_ended_without_hold and planning.was_sent_again(operation):
+        # The refusal is about only one of the calls, so another call can still hold the card (rule sync.late_holds).
+        inquiries.open_inquiries([operation.payment_id])
     follow = {Payment.Kind.ORDER: _hold_order, Payment.Kind.SHARE: share_outcomes.record_authorization}
     follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
 

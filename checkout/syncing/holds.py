@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from checkout import outcomes, share_outcomes
 from checkout.syncing import captures
-from payments import open_operations
+from payments import open_operations, planning
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation, Payment
 from payments.provider import Books, Outcome, Verdict
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from checkout.syncing.sync import Reading
 
 Status = Payment.Status
@@ -48,6 +51,20 @@ def sync_hold(reading: Reading, books: Books) -> bool:
             return outcomes.conclude_operation(reading.checkout, void, success, now=reading.now)
         _report_payment(payment, kinds.OUTSIDE_VOID)
     return False
+
+
+def can_hold_late(payment_uuid: UUID, now: datetime) -> bool:
+    """Return whether a delayed call can still hold the card of a declined payment (rule sync.late_holds).
+
+    The refusal is then about only one of several calls.
+    """
+    declined = Operation.objects.filter(payment=payment_uuid, payment__status=Status.DECLINED)
+    authorization = declined.filter(kind=Operation.Kind.AUTHORIZE).order_by("created_at").last()
+    return (
+        authorization is not None
+        and planning.was_sent_again(authorization)
+        and not planning.calls_have_ended(authorization, now)
+    )
 
 
 def _release_lost_hold(reading: Reading, payment: Payment, books: Books) -> bool:

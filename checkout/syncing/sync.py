@@ -21,8 +21,8 @@ from payments.inquiring.inquiries import Claim
 from payments.models import Payment
 from payments.provider import Books
 
-# While a dispute is open, the provider's books are read at this interval, because the provider might not send a
-# notification of the decision.
+# While a dispute is open, or a delayed call can still hold a declined card, the provider's books are read at this
+# interval, because the provider might not send a notification.
 INQUIRY_INTERVAL = timedelta(hours=1)
 
 
@@ -45,11 +45,13 @@ class Reading:
 def answer_inquiry(claim: Claim) -> None:
     """Sync the payment of a claimed inquiry, and close the inquiry.
 
-    While a dispute about the order is open, the inquiry becomes due again after an hour.
+    While a dispute about the order is open, or a delayed call can still hold the payment's card, the inquiry becomes
+    due again after an hour.
     """
     sync(claim.payment_uuid)
-    is_open = recorded.has_open_dispute(claim.checkout_uuid)
-    inquiries.close(claim, again_at=clock.now() + INQUIRY_INTERVAL if is_open else None)
+    now = clock.now()
+    is_open = recorded.has_open_dispute(claim.checkout_uuid) or holds.can_hold_late(claim.payment_uuid, now)
+    inquiries.close(claim, again_at=now + INQUIRY_INTERVAL if is_open else None)
 
 
 def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
