@@ -1,16 +1,21 @@
 """Repairs a restored database: records again what the provider has moved since the backup was made.
 
 The service is closed until the repair has ended (payments/restore_guard.py). A repair that was stopped can be run
-again, and the rows that it has written are kept. The database does not show which calls were sent after the backup.
-For each open operation, the repair therefore assumes that it was last sent at the time of the repair (rule
-doubt.old_key). Rules restore.repair, restore.unknown_orders, restore.open.
+again, and the rows that it has written are kept. If a payment cannot be repaired, the others are, and the service stays
+closed, because the money of this payment could move twice.
+
+The database does not show which calls were sent after the backup. For each open operation, the repair therefore assumes
+that it was last sent at the time of the repair (rule doubt.old_key). Rules restore.repair, restore.failed,
+restore.unknown_orders, restore.open.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import structlog
 from django.db import transaction
 
 from checkout import settling
@@ -20,7 +25,7 @@ from checkout.syncing import sync
 from config.lib import clock
 from payments import planning, provider, restore_guard, safe_answers
 from payments.discrepancies import kinds, reporting
-from payments.inquiring import reconciliation
+from payments.inquiring import inquiries, reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import PaymentRecord
 
@@ -28,6 +33,9 @@ from payments.provider import PaymentRecord
 # harmless.
 MARGIN = timedelta(hours=1)
 MAX_ROUNDS = 10
+# If more payments than this fail in a round, the cause is not a single payment, and the repair stops.
+MAX_FAILED = 20
+log = structlog.get_logger("checkout.restore")
 
 
 @dataclass
@@ -36,24 +44,30 @@ class Repair:
 
     `payments` is the number of payments that were written again, and `synced` is the number of syncs that changed our
     database. `moved` are the ids of all payments that were read. `unknown` are the ids of payments for orders that
-    our database does not have.
+    our database does not have. `failed` are the ids of the payments that could not be repaired. If `is_open`, the
+    service was opened.
     """
 
     payments: int = 0
     synced: int = 0
     moved: set[UUID] = field(default_factory=set)
     unknown: set[UUID] = field(default_factory=set)
+    failed: set[UUID] = field(default_factory=set)
+    is_open: bool = False
 
     @property
     def written(self) -> int:
         return self.payments + self.synced
 
 
-def repair(since: datetime, write_line: Callable[[str], None] = lambda _: None) -> Repair:
+def repair(
+    since: datetime, write_line: Callable[[str], None] = lambda _: None, *, accepted: Collection[UUID] = ()
+) -> Repair:
     """Record the money that the provider has moved after `since` and that our database lacks. Open the service.
 
     The repair has several rounds, because a round can need rows that the previous round has written. After each round,
-    `write_line` is called with a line about the progress. A payment for an unknown order is only reported. Raises
+    `write_line` is called with a line about the progress. A payment for an unknown order is only reported. A payment
+    that cannot be repaired is reported, and keeps the service closed unless it is in `accepted`. Raises
     ProviderUnreachable, and then leaves the service closed.
     """
     result = Repair()
@@ -65,10 +79,13 @@ def repair(since: datetime, write_line: Callable[[str], None] = lambda _: None) 
             write_line(f"Round {number}: {result.written - written_before} written again.")
             if result.written == written_before:
                 break
-        _settle_orders(result.moved)
+        _report_failed(result)
+        _settle_orders(result)
         reconciliation.run(since)
         planning.assume_sent(since, clock.now())
-    restore_guard.reopen_service()
+    if result.failed <= set(accepted):
+        restore_guard.reopen_service()
+        result.is_open = True
     return result
 
 
@@ -84,21 +101,54 @@ def _run_round(since: datetime, result: Repair) -> None:
     The payments for orders are synced before the payments for shares, because shares are paid later.
     """
     bank, moved = provider.current_provider(), set[UUID]()
+    result.failed = set()
     for record in safe_answers.safe_payment_records(bank.payments(since)):
-        _restore_payment(record, result)
+        with _going_on(record.payment, result):
+            _restore_payment(record, result)
         moved.add(record.payment)
     moved.update(safe_answers.safe_payment_ids(bank.changed(since)))
     result.moved |= moved
     for kind in (Payment.Kind.ORDER, Payment.Kind.SHARE):
         for payment_uuid in _payments_of_kind(moved, kind):
-            result.synced += sync.sync(payment_uuid, is_restored=True)
-            result.synced += payment_rebuild.end_replaced_refunds(payment_uuid)
+            with _going_on(payment_uuid, result):
+                result.synced += sync.sync(payment_uuid, is_restored=True)
+                result.synced += payment_rebuild.end_replaced_refunds(payment_uuid)
 
 
-def _settle_orders(moved: Iterable[UUID]) -> None:
-    """Settle the orders to which these payments belong. The books of all their cards must already be recorded."""
-    orders = Payment.objects.filter(pk__in=list(moved)).values_list("checkout_uuid", flat=True)
-    for checkout_uuid in sorted(set(orders)):
+@contextmanager
+def _going_on(payment_uuid: UUID, result: Repair) -> Iterator[None]:
+    """Go on with the next payment if the `with` block raises an exception. Log it, and add the payment to `failed`.
+
+    The exception is raised if more than MAX_FAILED payments have failed.
+    """
+    try:
+        yield
+    except Exception:
+        log.exception("payment not repaired", payment=str(payment_uuid))
+        result.failed.add(payment_uuid)
+        if len(result.failed) > MAX_FAILED:
+            raise
+
+
+def _report_failed(result: Repair) -> None:
+    """Report each payment that could not be repaired, and open an inquiry about it, so that it is read again."""
+    payments = Payment.objects.in_bulk(result.failed)
+    for payment_uuid in sorted(result.failed):
+        payment = payments.get(payment_uuid)
+        merchant = payment.merchant_id if payment else None
+        facts = {"checkout": str(payment.checkout_uuid)} if payment else {}
+        reporting.report(kinds.NOT_REPAIRED, payment_uuid, merchant=merchant, **facts)
+    inquiries.open_inquiries(result.failed)
+
+
+def _settle_orders(result: Repair) -> None:
+    """Settle the orders whose payments were read, except the orders with a payment that could not be repaired.
+
+    The books of all cards of an order must be recorded before the order is settled.
+    """
+    failed = Payment.objects.filter(pk__in=list(result.failed)).values("checkout_uuid")
+    rows = Payment.objects.filter(pk__in=list(result.moved)).exclude(checkout_uuid__in=failed)
+    for checkout_uuid in sorted(set(rows.values_list("checkout_uuid", flat=True))):
         with transaction.atomic(durable=True):
             checkout = Checkout.objects.locked(checkout_uuid)
             settling.settle(checkout, clock.now())

@@ -16,6 +16,7 @@ from checkout.syncing import captures, disputes, holds, refunds
 from config.lib import clock
 from payments import disputes as recorded
 from payments import provider, safe_answers
+from payments.discrepancies import kinds, reporting
 from payments.inquiring import inquiries
 from payments.inquiring.inquiries import Claim
 from payments.models import Payment
@@ -24,6 +25,7 @@ from payments.provider import Books
 # While a dispute is open, or a delayed call can still hold a declined card, the provider's books are read at this
 # interval, because the provider might not send a notification.
 INQUIRY_INTERVAL = timedelta(hours=1)
+REPAIRED = "The payment is recorded."
 
 
 @dataclass(frozen=True)
@@ -55,30 +57,36 @@ def answer_inquiry(claim: Claim) -> None:
 
 
 def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
-    """Read what the provider's books contain about a payment, and record what our database lacks.
+    """Read what the provider's books contain about a payment, record what our database lacks, and settle the order.
 
-    No transaction is open during the call. Returns whether anything has changed. Raises ProviderUnreachable,
+    If `is_restored`, the order is not settled, because the books of its other cards might not be recorded yet. No
+    transaction is open during the call. Returns whether anything has changed. Raises ProviderUnreachable,
     Payment.DoesNotExist.
     """
     payment, asked_at = Payment.objects.get(pk=payment_uuid), clock.now()
     books = safe_answers.safe_books(provider.current_provider().movements(payment), now=asked_at)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(payment.checkout_uuid)
-        payment = Payment.objects.get(pk=payment_uuid)
+        payment, now = Payment.objects.get(pk=payment_uuid), clock.now()
         if payment.synced_at is not None and payment.synced_at >= asked_at:
             # Books that were read later are already recorded, and they can contain more.
             return False
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
-        has_changed = record_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
+        # If the repair after a restore has failed to record this payment, this sync does it.
+        is_repaired = reporting.close_resolved(kinds.NOT_REPAIRED, payment_uuid, note=REPAIRED, now=now)
+        reading = Reading(checkout, payment, asked_at, now, is_restored=is_restored or is_repaired)
+        has_changed = record_books(reading, books)
+        if (has_changed or is_repaired) and not is_restored:
+            settling.settle(checkout, now)
         if has_changed:
             checkout.touch()
     return has_changed
 
 
 def record_books(reading: Reading, books: Books) -> bool:
-    """Record what our database lacks, report what the provider's books lack, and settle the order.
+    """Record what our database lacks, and report what the provider's books lack.
 
-    Returns whether anything has changed.
+    Returns whether anything has changed. If so, the caller must settle the order.
     """
     with settling.defer_settling(reading.checkout):
         changes = [captures.sync_capture(reading, books.capture)]
@@ -89,7 +97,4 @@ def record_books(reading: Reading, books: Books) -> bool:
     refunds.report_missing(reading, books.refunds)
     if any(changes):
         pauses.extend_links_after_pause(reading.checkout, reading.now)
-        # In a restored database, the repair settles the order after the books of all its cards are recorded.
-        if not reading.is_restored:
-            settling.settle(reading.checkout, reading.now)
     return any(changes)

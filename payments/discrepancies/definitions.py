@@ -47,3 +47,12 @@ class DiscrepancyKind:
     def runbook_page(self) -> str:
         """Return the address of the runbook's section about this kind."""
         return f"{RUNBOOK}#{self.runbook}"
+
+
+def proof_breach(name: str, sentence: str) -> DiscrepancyKind:
+    """Return a kind for breaches that `manage.py prove_ledger` finds."""
+    what_to_do = (
+        "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
+        " merchant. Then close the discrepancy."
+    )
+    return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, "broken-ledger")

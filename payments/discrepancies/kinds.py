@@ -6,7 +6,13 @@ the texts of this table. Rule money.discrepancy_kinds.
 
 from collections.abc import Mapping
 
-from payments.discrepancies.definitions import GIVE_UP, SEND_AGAIN, SETTLE_OUTSIDE, DiscrepancyKind
+from payments.discrepancies.definitions import (
+    GIVE_UP,
+    SEND_AGAIN,
+    SETTLE_OUTSIDE,
+    DiscrepancyKind,
+    proof_breach,
+)
 
 UNCLEAR = "no-clear-answer"
 IN_DOUBT_FOR_A_DAY = DiscrepancyKind(
@@ -232,6 +238,13 @@ RESTORED_REFUND = DiscrepancyKind(
     "Ask the merchant whether the refund was intended, then close the discrepancy with the answer as the note.",
     RESTORED,
 )
+NOT_REPAIRED = DiscrepancyKind(
+    "not_repaired",
+    "The repair after a restore could not record a payment",
+    "Find the cause in the log line “payment not repaired”. If the service is open, do not refund the order. This closes"
+    " automatically when the payment is recorded.",
+    RESTORED,
+)
 
 NOTIFICATIONS = "provider-notifications"
 FORGED_NOTIFICATION = DiscrepancyKind(
@@ -281,105 +294,91 @@ CARD_PAGE_UNCHECKED = DiscrepancyKind(
     (),
 )
 
-BROKEN = "broken-ledger"
-
-
-def _proof_breach(name: str, sentence: str) -> DiscrepancyKind:
-    """Return a kind for breaches that `manage.py prove_ledger` finds."""
-    what_to_do = (
-        "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
-        " merchant. Then close the discrepancy."
-    )
-    return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, BROKEN)
-
-
-LEDGER_UNBALANCED = _proof_breach("unbalanced", "A transaction of the ledger does not sum to zero")
-LEDGER_CAPTURE_AND_STATUS = _proof_breach(
+LEDGER_UNBALANCED = proof_breach("unbalanced", "A transaction of the ledger does not sum to zero")
+LEDGER_CAPTURE_AND_STATUS = proof_breach(
     "capture_and_status",
     "An order is captured but does not have one capture of its amount, or it has one but is not captured",
 )
-LEDGER_PAYMENT_NOT_LIVE = _proof_breach(
+LEDGER_PAYMENT_NOT_LIVE = proof_breach(
     "payment_not_live", "An order’s payment was given up, or is not captured although the order is"
 )
-LEDGER_SHARE_NOT_LIVE = _proof_breach(
+LEDGER_SHARE_NOT_LIVE = proof_breach(
     "share_not_live", "A paid share’s payment was given up or is not captured"
 )
-LEDGER_TWO_CAPTURES = _proof_breach("two_captures", "One order or share was captured twice")
-LEDGER_LATE_CAPTURE = _proof_breach("late_capture", "A capture was begun after the deadline of its hold")
-LEDGER_NOT_RECORDED = _proof_breach(
+LEDGER_TWO_CAPTURES = proof_breach("two_captures", "One order or share was captured twice")
+LEDGER_LATE_CAPTURE = proof_breach("late_capture", "A capture was begun after the deadline of its hold")
+LEDGER_NOT_RECORDED = proof_breach(
     "not_recorded",
     "A capture or refund that succeeded has no movement of its amount, or one that did not succeed has a movement",
 )
-LEDGER_NOT_POSTED = _proof_breach(
+LEDGER_NOT_POSTED = proof_breach(
     "not_posted", "A movement or booking is missing in the ledger, or it has a different amount there"
 )
-LEDGER_WITHOUT_MOVEMENT = _proof_breach(
+LEDGER_WITHOUT_MOVEMENT = proof_breach(
     "without_movement", "The ledger has money that belongs to no movement and no booking"
 )
-LEDGER_CARD_GOT_TOO_MUCH = _proof_breach(
+LEDGER_CARD_GOT_TOO_MUCH = proof_breach(
     "card_got_too_much",
     "A card has got back more than it paid, not counting disputes and refunds made in the provider’s dashboard",
 )
-LEDGER_CARD_STILL_BEARS = _proof_breach(
+LEDGER_CARD_STILL_BEARS = proof_breach(
     "card_still_bears", "A card of a refunded order is not refunded in full, and no open discrepancy says so"
 )
-LEDGER_REFUNDED_WHILE_CAPTURED = _proof_breach(
+LEDGER_REFUNDED_WHILE_CAPTURED = proof_breach(
     "refunded_while_captured",
     "A captured order has a settled part of a refund, or the lead has got more than a share’s amount for it",
 )
-LEDGER_WRONG_CARD = _proof_breach("wrong_card", "A reimbursement is for another card than the lead’s")
-LEDGER_SHARE_NOT_PLANNED = _proof_breach(
+LEDGER_WRONG_CARD = proof_breach("wrong_card", "A reimbursement is for another card than the lead’s")
+LEDGER_SHARE_NOT_PLANNED = proof_breach(
     "share_not_planned",
     "A paid share is not on its way to the lead, and no dispute or open discrepancy says why",
 )
-LEDGER_REFUND_NOT_PLANNED = _proof_breach(
+LEDGER_REFUND_NOT_PLANNED = proof_breach(
     "refund_not_planned",
     "A refund has no part to send, and it waits for no card, dispute or open discrepancy",
 )
-LEDGER_AGAINST_BALANCE = _proof_breach(
+LEDGER_AGAINST_BALANCE = proof_breach(
     "against_balance", "The provider’s balance has a different amount for a capture or refund"
 )
-LEDGER_OWED_TO_LEAD = _proof_breach(
+LEDGER_OWED_TO_LEAD = proof_breach(
     "owed_to_lead", "The lead has got more than mates have paid, or is still owed money for a refunded order"
 )
-LEDGER_SHARE_AND_STATUS = _proof_breach(
+LEDGER_SHARE_AND_STATUS = proof_breach(
     "share_and_status",
     "A share is paid but does not have one capture of its amount, or it has one but is not paid",
 )
-LEDGER_MOVED_WITHOUT_CAPTURE = _proof_breach(
+LEDGER_MOVED_WITHOUT_CAPTURE = proof_breach(
     "moved_without_capture", "A voided, expired or unpaid order has moved money"
 )
-LEDGER_REFUND_AND_STATUS = _proof_breach(
+LEDGER_REFUND_AND_STATUS = proof_breach(
     "refund_and_status",
     "An order is refunded but has no settled refund of its amount, or it has one but is not refunded",
 )
-LEDGER_FORGOTTEN_HOLD = _proof_breach(
+LEDGER_FORGOTTEN_HOLD = proof_breach(
     "forgotten_hold", "No order needs the hold, and it is not being released or captured"
 )
-LEDGER_PLEDGE = _proof_breach(
+LEDGER_PLEDGE = proof_breach(
     "pledge", "A share is pledged, but its order does not wait for a payment, or no card is held for it"
 )
-LEDGER_AUTHORIZED_EVENT = _proof_breach(
+LEDGER_AUTHORIZED_EVENT = proof_breach(
     "authorized_event", "A hold has no event that announces it, or an order has such an event but no hold"
 )
-LEDGER_VOIDED_EVENT = _proof_breach(
+LEDGER_VOIDED_EVENT = proof_breach(
     "voided_event",
     "The end of a hold has no event that announces it, or an order has such an event although no hold ended",
 )
-LEDGER_MERCHANT_MISSING = _proof_breach(
+LEDGER_MERCHANT_MISSING = proof_breach(
     "merchant_missing", "An event, API call, order, payment or posting belongs to no merchant"
 )
-LEDGER_EVENT_MISSING = _proof_breach(
+LEDGER_EVENT_MISSING = proof_breach(
     "event_missing", "A delivery has no event, or its event has another merchant or type"
 )
-LEDGER_SUBSCRIPTION_MISSING = _proof_breach("subscription_missing", "A delivery has no subscription")
-LEDGER_DELIVERED_TWICE = _proof_breach("delivered_twice", "An event is delivered twice to one subscription")
-LEDGER_DELIVERY_MISSING = _proof_breach(
+LEDGER_SUBSCRIPTION_MISSING = proof_breach("subscription_missing", "A delivery has no subscription")
+LEDGER_DELIVERED_TWICE = proof_breach("delivered_twice", "An event is delivered twice to one subscription")
+LEDGER_DELIVERY_MISSING = proof_breach(
     "delivery_missing", "An attempt has no delivery, or its delivery has another merchant or type"
 )
-LEDGER_SUMS = _proof_breach(
-    "sums", "The stored sums of closed days and months differ from the sums of their postings"
-)
+LEDGER_SUMS = proof_breach("sums", "The stored sums of closed days and months differ from their postings")
 
 EARLIER = "kinds-of-an-earlier-release"
 TABLE: Mapping[str, DiscrepancyKind] = {

@@ -81,16 +81,15 @@ def _append_note(discrepancy: Discrepancy, note: str, author: str, now: datetime
     discrepancy.save(update_fields=["closed_at", "note"])
 
 
-def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, now: datetime) -> None:
+def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, now: datetime) -> bool:
     """Close the open discrepancy of this kind about a subject, because its cause no longer exists (rule money.settled).
 
-    The note is added after the notes that people wrote.
+    The note is added after the notes that people wrote. Return whether a discrepancy was open.
     """
     gap = Case(When(note="", then=Value("")), default=Value("\n"))
     noted = Concat("note", gap, Value(note), output_field=TextField())
-    Discrepancy.objects.filter(kind=kind.name, subject=subject, closed_at=None).update(
-        closed_at=now, note=noted
-    )
+    rows = Discrepancy.objects.filter(kind=kind.name, subject=subject, closed_at=None)
+    return bool(rows.update(closed_at=now, note=noted))
 
 
 def _open_discrepancy(kind: DiscrepancyKind, subject: UUID | None, fields: dict[str, object]) -> None:

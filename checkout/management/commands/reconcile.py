@@ -1,6 +1,7 @@
 import sys
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -17,6 +18,10 @@ UNREACHABLE = {
     False: "The provider does not answer. No payment was compared. Try again later.",
     True: "The provider does not answer. The service stays closed, and the rows written so far are kept. Run it again.",
 }
+NOT_REPAIRED = (
+    "The service stays closed, because a payment could not be recorded. The log names each error. Run it again when the"
+    " cause is gone, or see docs/operate.md, “Back-up and restore”."
+)
 
 
 class Command(BaseCommand):
@@ -35,31 +40,42 @@ class Command(BaseCommand):
             action="store_true",
             help="after a restore: record again the movements that the database has lost, then open the service",
         )
+        parser.add_argument(
+            "--open-without",
+            type=UUID,
+            action="append",
+            default=[],
+            metavar="PAYMENT",
+            help="with --repair: open the service although this payment could not be recorded; can be repeated",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         hours = options["since_hours"]
         since = clock.now() - timedelta(hours=hours) if hours is not None else None
         try:
             if options["repair"]:
-                self._repair(since or repair.default_start())
+                self._repair(since or repair.default_start(), options["open_without"])
             else:
                 self._reconcile(since)
         except ProviderUnreachable:
             raise CommandError(UNREACHABLE[options["repair"]]) from None
 
-    def _repair(self, since: datetime) -> None:
+    def _repair(self, since: datetime, accepted: list[UUID]) -> None:
         if not restore_guard.is_closed():
             raise CommandError("The service is open: this database was not restored. Nothing was changed.")
         self.stdout.write(f"Reading the provider's payments since {clock.iso(since)}.")
-        self._print_result(repair.repair(since, self.stdout.write))
+        self._print_result(repair.repair(since, self.stdout.write, accepted=accepted))
 
     def _print_result(self, result: Repair) -> None:
-        self.stdout.write(
-            f"{result.payments} payments recorded again, {result.synced} synchronised. The service is open."
-        )
+        self.stdout.write(f"{result.payments} payments recorded again, {result.synced} synchronised.")
         self.stdout.write(
             f"{len(result.unknown)} payments belong to orders that the database does not have. Each is a discrepancy."
         )
+        for payment_uuid in sorted(result.failed):
+            self.stdout.write(f"Payment {payment_uuid} could not be recorded. It is a discrepancy.")
+        if not result.is_open:
+            raise CommandError(NOT_REPAIRED)
+        self.stdout.write("The service is open.")
 
     def _reconcile(self, since: datetime | None) -> None:
         began_at = clock.now()

@@ -1,6 +1,6 @@
 """After a restore, the repair brings orders that changed after the backup up to date, from the bank's books."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import StringIO
@@ -117,11 +117,11 @@ class TestARepairThatBrokeOff:
 
         def once(payment_uuid: UUID, *, is_restored: bool) -> bool:
             if done:
-                raise RuntimeError
+                raise KeyboardInterrupt
             done.append(payment_uuid)
             return follow(payment_uuid, is_restored=is_restored)
 
-        with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(sync, "sync", once)
             repair.repair(began)
         assert restore_guard.is_closed()
@@ -321,3 +321,65 @@ def test_a_share_paid_and_reimbursed_in_the_lost_time_is_not_a_surplus(
     share.refresh_from_db()
     assert share.status == "reimbursed"
     assert not Discrepancy.objects.filter(kind="card_got_too_much").exists()
+
+
+@pytest.mark.rule("restore.failed")
+class TestAPaymentThatCannotBeRead:
+    @pytest.fixture
+    def other(self, acme: Merchant, held: Checkout, pay: Pay) -> Checkout:
+        """Return a second order. Both orders are captured after the backup."""
+        other = pay(factories.checkout(acme), "5555555555554444")
+        backup = Backup()
+        for order in (held, other):
+            captures.capture(acme, order.pk, cause=CAUSE)
+        backup.restore()
+        return other
+
+    @pytest.fixture
+    def unreadable(self, held: Checkout, other: Checkout) -> Iterator[pytest.MonkeyPatch]:
+        """Make the books of the first order's payment unreadable until the patch is undone."""
+        read_books = client.BANK_CALLS["movements"]
+
+        def fail_for_one(payment: UUID) -> object:
+            if payment == held.payment_id:
+                raise ValueError(payment)
+            return read_books(payment=payment)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(client.BANK_CALLS, "movements", fail_for_one)
+            yield patch
+
+    def test_keeps_the_service_closed_but_the_others_are_repaired(
+        self, held: Checkout, other: Checkout, began: datetime, unreadable: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(CommandError, match="stays closed"):
+            call_command("reconcile", "--repair", "--since-hours", "1", stdout=StringIO())
+        assert restore_guard.is_closed()
+        assert (anew(held).status, anew(other).status) == ("authorized", "captured")
+        assert Discrepancy.objects.get(kind="not_repaired", closed_at=None).subject == held.payment_id
+        unreadable.undo()
+        repaired(began)
+        assert anew(held).status == "captured"
+        assert not Discrepancy.objects.filter(kind="not_repaired", closed_at=None).exists()
+
+    def test_is_repaired_later_if_an_operator_opens_the_service_without_it(
+        self, held: Checkout, began: datetime, unreadable: pytest.MonkeyPatch
+    ) -> None:
+        assert held.payment_id is not None
+        output = StringIO()
+        call_command("reconcile", "--repair", "--open-without", str(held.payment_id), stdout=output)
+        assert "The service is open." in output.getvalue() and not restore_guard.is_closed()
+        assert Discrepancy.objects.filter(kind="not_repaired", closed_at=None).exists()
+        unreadable.undo()
+        tasks.answer_inquiries()
+        assert anew(held).status == "captured"
+        assert not Discrepancy.objects.filter(closed_at=None).exists()
+        nothing_moves_later(held)
+
+    def test_stops_the_repair_if_too_many_others_fail_too(
+        self, began: datetime, unreadable: pytest.MonkeyPatch
+    ) -> None:
+        unreadable.setattr(repair, "MAX_FAILED", 0)
+        with pytest.raises(ValueError, match="-"):
+            repair.repair(began)
+        assert restore_guard.is_closed()
