@@ -6,6 +6,7 @@ Rule operator.stop.
 from datetime import datetime
 from uuid import UUID
 
+import structlog
 from django.db import transaction
 from django.db.models import Min, Q
 
@@ -14,6 +15,7 @@ from config.lib.process.cached_reads import CachedRead
 from payments import restore_guard
 from payments.models import Merchant, Switch
 
+log = structlog.get_logger("payments.operator_stops")
 CACHE_SECONDS = 3.0  # with this value, a stop takes effect everywhere within five seconds
 
 
@@ -92,6 +94,7 @@ def _set_switch(merchant: Merchant | None, *, is_stopped: bool, reason: str) -> 
             return None
         switch.is_stopped, switch.reason = is_stopped, reason
         switch.save()
+    log.info("operator stop", merchant=str(merchant.pk) if merchant else "all", is_stopped=is_stopped)
     reread_stops()
     return switch
 

@@ -14,6 +14,8 @@ from checkout.models import Checkout
 from checkout.proof import ledger_proof
 from checkout.remedies import settling_outside, status_check
 from checkout.remedies.status_check import NotAllowed
+from checkout.restore import repair
+from config.lib import clock
 from payments import planning
 from payments.discrepancies import kinds, reporting
 from payments.models import Booking, Discrepancy, Operation
@@ -32,6 +34,7 @@ from tests.checkout.remedies.remedy import (
     send,
 )
 from tests.factories import CAUSE
+from tests.restoring import Backup
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
 
@@ -225,3 +228,20 @@ class TestReversingTheBooking:
             with pytest.raises(NotAllowed, match="can be taken back, and only once"):
                 settling_outside.reverse_booking(row.pk, note="Again", cause=CAUSE)
         assert Booking.objects.count() == 2
+
+
+@pytest.mark.rule("restore.decisions")
+class TestADecisionThatARestoreHasLost:
+    def test_ends_the_planned_refund_when_it_is_repeated(self, unpaid: Checkout, stuck: Operation) -> None:
+        """The provider does not know that the payer has the money. No worker runs until the decision is repeated."""
+        backup, began = Backup(), clock.now()
+        close(stuck)
+        backup.restore()
+        repair.repair(began)
+        assert planning.attempts_at_same_part(stuck).filter(state="planned").exists()
+        close(stuck)
+        mates.pump(unpaid.pk, rounds=2)
+        assert not Operation.objects.filter(ended_at=None).exists()
+        assert Charge.objects.get(last4="5126").refunded_amount == 0
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunded"
