@@ -3,8 +3,7 @@
 `make variables` uses it to write `.env.example` and the table in docs/operate.md.
 """
 
-from dataclasses import dataclass
-from typing import get_args, get_type_hints
+from dataclasses import dataclass, fields
 
 from config.variables.basics import Basics
 from config.variables.operation import Operation
@@ -17,8 +16,7 @@ class Variables(Operation, Partners, Basics):
     """The values of all variables, by variable name. `reading.read` makes it."""
 
 
-_HINTS = get_type_hints(Variables, include_extras=True)
-TABLE: dict[str, Variable] = {name: get_args(hint)[1] for name, hint in _HINTS.items()}
+TABLE: dict[str, Variable] = {field.name: field.metadata["variable"] for field in fields(Variables)}
 
 # Variables in the environment that other programs read: Docker Compose, the proxy, PgBouncer, `make run`, AWS.
 OTHERS = {

@@ -31,3 +31,8 @@ class Variable:
     def default_of(self, environment: str) -> Any:
         """Return the default value in an environment, or MISSING."""
         return self.in_.get(environment, self.default)
+
+
+def variable(value_type: ValueType[Any], means: str, **more: Any) -> Any:
+    """Return the dataclass field for a variable. `more` are the other fields of `Variable`."""
+    return field(metadata={"variable": Variable(value_type, means, **more)})
