@@ -2,7 +2,6 @@
 
 import re
 from typing import Any
-from uuid import UUID
 
 import orjson
 import structlog
@@ -88,18 +87,10 @@ def _find_caller(token: str) -> Caller:
         raise InvalidToken
     client_uuid, scope, is_stale, *merchant = row
     if is_stale:
-        _record_key_use(client_uuid)
+        # If another call has locked the key's row, the use is not recorded, because calls must not wait for each other.
+        queries.execute(statements.RECORD_KEY_USE, [client_uuid])
     names = [field.attname for field in Merchant._meta.concrete_fields]
     return Caller(Merchant.from_db("default", names, merchant), client_uuid, frozenset(scope.split()))
-
-
-def _record_key_use(client_uuid: UUID) -> None:
-    """Record that an API key was used now.
-
-    If another call has locked the key's row, the use is not recorded, because calls must not wait for each
-    other.
-    """
-    queries.execute(statements.RECORD_KEY_USE, [client_uuid])
 
 
 class HasScope(BasePermission):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 from importlib import import_module
-from typing import Any
 
 import structlog
 from celery import shared_task
@@ -84,17 +83,15 @@ def _send_mail(rows: Sequence[Discrepancy]) -> bool:
 
 def _write_mail(rows: Sequence[Discrepancy]) -> str:
     listed = rows[:LISTED]
-    orders = _describer().orders_and_amounts([row.pk for row in listed])
+    describer = import_module(
+        settings.DISCREPANCIES_DESCRIBED_BY
+    )  # a higher layer knows the orders and the amounts
+    orders = describer.orders_and_amounts([row.pk for row in listed])
     parts = [_describe_discrepancy(row, *orders[row.pk]) for row in listed]
     if len(rows) > LISTED:
         address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_changelist")
         parts.append(f"And {len(rows) - LISTED} more: {address}\n")
     return "\n".join(parts)
-
-
-def _describer() -> Any:
-    """Return the module of a higher layer that finds the order and the amount for a discrepancy."""
-    return import_module(settings.DISCREPANCIES_DESCRIBED_BY)
 
 
 def _describe_discrepancy(row: Discrepancy, order_id: str, amount: str) -> str:

@@ -5,9 +5,7 @@ merchant's people or keys, and after each change by an operator. The position is
 id, or under one id for all operators. The service does not store a time, because a time would not be exact.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 from uuid import UUID
 
 from django.db import connections, transaction
@@ -17,7 +15,6 @@ from django.template.response import SimpleTemplateResponse
 from config.lib.database import lag, queries, replica
 from portal import statements
 
-Result = TypeVar("Result")
 OPERATORS = UUID(int=0)
 
 
@@ -27,28 +24,21 @@ def record_write(owner_uuid: UUID) -> None:
     `owner_uuid` is the id of the merchant whose people or keys made the change, or OPERATORS.
     """
     if lag.ALIAS in connections.settings:
-        transaction.on_commit(partial(_store_position, owner_uuid))
-
-
-def _store_position(owner_uuid: UUID) -> None:
-    queries.execute(statements.STORE_LAST_WRITE, [owner_uuid])
-
-
-def read_after_writes(call: Callable[[], Result], owner_uuid: UUID) -> Result:
-    """Call a function that only reads data, and return its result.
-
-    The function reads from the replica if the replica has reached the stored position, and otherwise from the
-    primary. See config.lib.database.replica.
-    """
-    return replica.read_on_replica(call, since=partial(stored_position, owner_uuid))
+        transaction.on_commit(lambda: queries.execute(statements.STORE_LAST_WRITE, [owner_uuid]))
 
 
 def response_after_writes(
     view: "partial[HttpResponseBase]", request: HttpRequest, owner_uuid: UUID
 ) -> HttpResponseBase:
-    """Return a view's response. The view reads from the replica if the view and the request's method allow it."""
+    """Return a view's response.
+
+    The view reads from the replica if the view and the request's method allow it, and if the replica has reached the
+    stored position. See config.lib.database.replica.
+    """
     if replica.may_read(view.func, request.method):
-        return read_after_writes(lambda: _render_now(view()), owner_uuid)
+        return replica.read_on_replica(
+            lambda: _render_now(view()), since=partial(stored_position, owner_uuid)
+        )
     return view()
 
 

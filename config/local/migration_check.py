@@ -33,7 +33,7 @@ def migrate() -> None:
             f"The database was made by an older {', '.join(remade)}."
             " Remove the folder .local, or empty the database of your own, and run again."
         )
-    before = _applied_migrations()
+    before = {f"{app}.{name}" for app, name in MigrationLoader(connection).applied_migrations}
     call_command("migrate", verbosity=0)
     _store_digests(known | {name: digest for name, digest in here.items() if name not in before})
 
@@ -48,10 +48,6 @@ def _digests() -> Digests:
             content = "\n".join([path.read_text(), *installed])
             found[f"{app}.{name}"] = hashlib.sha256(content.encode()).hexdigest()
     return found
-
-
-def _applied_migrations() -> set[str]:
-    return {f"{app}.{name}" for app, name in MigrationLoader(connection).applied_migrations}
 
 
 def _stored_digests() -> Digests:

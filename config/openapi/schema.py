@@ -169,7 +169,8 @@ def complete_document(result: Schema, generator: SchemaGenerator, **_: Any) -> S
 
 def _envelope_schemas(paths: Schema) -> Schema:
     """Return the named response envelopes. Without names, code generators would number them."""
-    names = sorted(name for name in _referenced_names(paths) if name.endswith(WRAPPED))
+    referenced = {name.decode() for name in _REFERENCE.findall(orjson.dumps(paths))}
+    names = sorted(name for name in referenced if name.endswith(WRAPPED))
     return {name: _envelope_schema(name.removesuffix(WRAPPED)) for name in names}
 
 
@@ -186,10 +187,6 @@ def _without_defaults(requests: Schema) -> Schema:
                 field["x-default"] = field["default"]
             field.pop("default", None)
     return requests
-
-
-def _referenced_names(part: Schema) -> set[str]:
-    return {name.decode() for name in _REFERENCE.findall(orjson.dumps(part))}
 
 
 def _error_examples() -> Schema:
@@ -235,7 +232,7 @@ def document() -> Schema:
     """Return the document. It is made only once, because its generator cannot run twice at the same time."""
     schema: Schema = SchemaGenerator().get_schema(request=None, public=True)
     schema["info"] |= {
-        "description": guide.guide_text(schema),
+        "description": guide.fill_in_values(guide.GUIDE, schema),
         "contact": _support_contact(),
         "license": {"name": "The merchant's agreement with the service", "url": settings.BASE_URL},
         "x-environment": settings.ENVIRONMENT,  # listen.py and mcp.py read this before they send a secret

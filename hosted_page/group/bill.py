@@ -264,18 +264,8 @@ def _folds_of(
     return collapsed_lines.collapse(checkout, shares, all_lines) if is_long else []
 
 
-def _end_of_links(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
-    """Return when the last open link ends, or "" if no link is open."""
-    return summary.day_with_time(link_deadline.ends_at(shares), checkout)
-
-
 def _declined_lines(all_lines: Sequence[Line]) -> Iterator[Line]:
     return (line for line in all_lines if line.status == ShareStatus.DECLINED)
-
-
-def _line_not_taken(all_lines: Sequence[Line]) -> Line | None:
-    """Return the first line of a share whose pledge could not be captured, or None if there is no such line."""
-    return next((line for line in all_lines if line.was_not_taken), None)
 
 
 def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str | None, outside: int) -> str:
@@ -298,10 +288,11 @@ def _offers_and_reports(
     """Return the bill's fields about the end of the links, a late mate, a failed refund, and returned money."""
     disputed, is_stopped = events.disputed, any(line.is_stopped for line in lines)
     is_paused = disputed or is_stopped
+    end_of_links = summary.day_with_time(link_deadline.ends_at(shares), checkout)
     return {
-        "not_taken": None if is_paused else _line_not_taken(lines),
+        "not_taken": None if is_paused else next((line for line in lines if line.was_not_taken), None),
         "last_day": None if is_paused else last_day.last_day_offer(checkout, shares, lines, now),
-        "until": "" if disputed or checkout.status != Status.CAPTURED else _end_of_links(checkout, shares),
+        "until": "" if disputed or checkout.status != Status.CAPTURED else end_of_links,
         "may_add": "" if is_stopped else _amount_for_late_mate(checkout, shares, now),
         "failed_refund": "" if disputed else _failed_refund_sentence(checkout),
         "came_back": _amount_that_came_back(checkout, shares, events),

@@ -56,7 +56,8 @@ def parts_of(
 
 def _part_of(line: Line) -> Part:
     letters = _("You") if line.is_lead else line.initial
-    return Part(line.look, line.person, letters, _icon_of(line), is_lead=line.is_lead)
+    icon = "ring" if line.look == "taken" else ICON_ON_BAR.get(line.status, "")
+    return Part(line.look, line.person, letters, icon, is_lead=line.is_lead)
 
 
 def _merge_paid_shares(
@@ -74,10 +75,6 @@ def _place(part: Part, x: float, width: float, *, is_large: bool) -> Part:
     has_room = not is_large and width >= (YOU_WIDTH if part.is_lead else group_members.ROOM)
     placed = replace(part, x=f"{x:.3f}", width=f"{width:.3f}")
     return placed if has_room else replace(placed, letters="", icon="")
-
-
-def _icon_of(line: Line) -> str:
-    return "ring" if line.look == "taken" else ICON_ON_BAR.get(line.status, "")
 
 
 def labelled_sums(borne: Split, events: OutsideEvents, currency: str) -> list[dict[str, str]]:

@@ -104,7 +104,7 @@ def bill_for_claim(
     amounts = [share.amount for share in shares]
     own, name = checkout.amount - sum(amounts), lead_name(checkout)
     amount = money.display_for_payer(own, checkout.currency)
-    is_equal = _is_split_equally(checkout, amounts)
+    is_equal = set(amounts) == {mate_shares.equal_share(checkout, len(amounts) + 1)}
     people = [
         Person(1, name, name[:1].upper(), amount, LEAD, 1),
         *(_person_of_share(share, checkout, claim, now, is_equal=is_equal) for share in shares),
@@ -154,11 +154,6 @@ def _visible_state(share: PaymentRequest, now: datetime) -> str:
         return FREE
     is_sent = share.status == ShareStatus.OPEN and not share.is_kept(now)
     return SENT if is_sent else TAKEN
-
-
-def _is_split_equally(checkout: Checkout, amounts: Sequence[int]) -> bool:
-    """Return whether the cost is split equally."""
-    return set(amounts) == {mate_shares.equal_share(checkout, len(amounts) + 1)}
 
 
 def share_name(share: PaymentRequest, equal_order: Checkout | None = None) -> str:

@@ -45,15 +45,10 @@ class Drawn:
 
 def draw(picture: Image.Image, *, is_test: bool) -> Drawn:
     """Draw a logo from an RGBA picture. If `is_test` is true, the card says that no real money moves."""
-    cropped = _crop_edges(picture)
+    cropped = picture.crop(picture.getchannel("A").getbbox())  # without its transparent edges
     background = _choose_background(cropped)
     mark = _draw_mark(cropped, background)
     return Drawn(mark, _draw_card(cropped, background, is_test), _mark_width(cropped, background))
-
-
-def _crop_edges(picture: Image.Image) -> Image.Image:
-    """Cut off the transparent edges."""
-    return picture.crop(picture.getchannel("A").getbbox())
 
 
 def _choose_background(picture: Image.Image) -> Colour | None:

@@ -83,13 +83,10 @@ def bill_of_lead(checkout: Checkout) -> RefundBill | None:
     movements = [CardMovement(_("Taken"), checkout.amount, checkout.captured_at)]
     for share, part in zip(accounts.shares, reimbursements, strict=True):
         if part.received > 0:
-            movements.append(
-                CardMovement(
-                    _reimbursement_label(share.name),
-                    -part.received,
-                    part.last.ended_at if part.last else None,
-                )
-            )
+            name = share.name
+            label = _("Back when {name} paid").format(name=name) if name else _("Back when a mate paid")
+            at = part.last.ended_at if part.last else None
+            movements.append(CardMovement(label, -part.received, at))
     movements += _returned_amounts(accounts, card, checkout.last_refund_at, is_settled=is_settled)
     others = _other_cards_sentence(accounts) if checkout.has_mates else ""
     return _refund_bill(checkout, card.payment, movements, is_settled=is_settled, others=others)
@@ -111,10 +108,6 @@ def bill_of_mate(checkout: Checkout, share: PaymentRequest) -> RefundBill | None
         accounts, card, end_times[-1] if end_times else None, is_settled=is_settled
     )
     return _refund_bill(checkout, card.payment, movements, is_settled=is_settled)
-
-
-def _reimbursement_label(name: str) -> str:
-    return _("Back when {name} paid").format(name=name) if name else _("Back when a mate paid")
 
 
 def _returned_amounts(

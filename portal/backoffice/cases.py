@@ -256,15 +256,11 @@ def _reason_words(row: Any) -> str:
     if kind is kinds.ANOTHER_AMOUNT:
         return _amounts_sentence(row)
     if kind is kinds.DISPUTED:
-        return f"Answer by {_format_hour(row.respond_by)}." if row.respond_by else ""
+        return f"Answer by {row.respond_by.day} {row.respond_by:%b, %H:%M}." if row.respond_by else ""
     if kind is kinds.CARD_PAGE_CHANGED:
         return " ".join(row.facts.get("changes", ()))
     has_failed = row.operation is not None and row.operation.state in REFUSED_STATES
     return reasons.reason_text(row.operation.reason) if has_failed else ""
-
-
-def _format_hour(at: datetime) -> str:
-    return f"{at.day} {at:%b, %H:%M}"
 
 
 def _amounts_sentence(row: Discrepancy) -> str:

@@ -46,7 +46,7 @@ def group_rights(permissions: Iterable[Permission]) -> list[tuple[str, list[tupl
 
     Each permission must be read with its content type.
     """
-    by_name = {_name_of(permission): permission.pk for permission in permissions}
+    by_name = {f"{row.content_type.app_label}.{row.codename}": row.pk for row in permissions}
     groups = [(ACT, [(by_name[name], words) for name, words in ACTIONS.items() if name in by_name])]
     seen = _tables()
     known = [label for rows in frame.RECORDS.values() for _, label in rows]
@@ -54,10 +54,6 @@ def group_rights(permissions: Iterable[Permission]) -> list[tuple[str, list[tupl
         names = [(label, label.replace(".", ".view_")) for label in labels]
         groups.append((title, [(by_name[name], seen[label]) for label, name in names if name in by_name]))
     return [(title, rights) for title, rights in groups if rights]
-
-
-def _name_of(permission: Permission) -> str:
-    return f"{permission.content_type.app_label}.{permission.codename}"
 
 
 def _tables() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Model, QuerySet, Value
+from django.db.models import QuerySet, Value
 from django.http import HttpRequest
 
 from payments.models import Dispute, Operation
@@ -33,7 +33,11 @@ def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
 
     Only rows that this operator may see are considered.
     """
-    queries = [query for query in _badge_queries(uuids) if _may_see(request, query.model)]
+    queries = [
+        query
+        for query in _badge_queries(uuids)
+        if admin.site.get_model_admin(query.model).has_view_permission(request)
+    ]
     if not uuids or not queries:
         return {}
     union = queries[0].union(*queries[1:], all=True)
@@ -58,7 +62,3 @@ def _badge_queries(uuids: Sequence[UUID]) -> Iterator[QuerySet[Any, Any]]:
     yield disputes.order_by().values_list("checkout_uuid", "status", "created_at")
     unclear = Operation.objects.filter(payment__checkout_uuid__in=uuids, state__in=STATES)
     yield unclear.order_by().values_list("payment__checkout_uuid", Value(UNCLEAR), "created_at")
-
-
-def _may_see(request: HttpRequest, model: type[Model]) -> bool:
-    return admin.site.get_model_admin(model).has_view_permission(request)

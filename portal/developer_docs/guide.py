@@ -30,11 +30,6 @@ TAGS = {
 GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide.md", "generators.md"))
 
 
-def guide_text(document: dict[str, Any]) -> str:
-    """Return the guide as CommonMark with tables. `document` contains the schemas."""
-    return fill_in_values(GUIDE, document)
-
-
 def fill_in_values(text: str, document: dict[str, Any]) -> str:
     """Replace the placeholders in a text of the documentation with values from the code."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]

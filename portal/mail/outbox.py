@@ -72,7 +72,9 @@ DAILY_NEWS = {
 # service records its end as a change, which can be later than its `voided_at`.
 APPEARED_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
     "deliveries_parked": lambda at: Q(ended_at__gt=at),
-    "holds_lost": lambda at: Exists(_ending_changes().filter(pk__gte=clock.first_id(at))),
+    "holds_lost": lambda at: Exists(
+        Change.objects.filter(checkout=OuterRef("pk"), to=Status.VOIDED, pk__gte=clock.first_id(at))
+    ),
 }
 
 
@@ -88,10 +90,6 @@ def queue_once(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool
     if is_new:
         wakeup.wake_after_commit(SEND_EMAILS)
     return is_new
-
-
-def _ending_changes() -> QuerySet[Change]:
-    return Change.objects.filter(checkout=OuterRef("pk"), to=Status.VOIDED)
 
 
 def rows_without_mail(merchant: Merchant, kind: str) -> QuerySet[Any]:

@@ -77,7 +77,7 @@ def action_entries(order: Order) -> Iterator[Entry]:
 
 def _describe_action(order: Order, kind: str, facts: Mapping[str, Any]) -> DescribedAction:
     title, status = _action_title(kind, facts), order.checkout.status
-    if _is_mates_card(order, facts):
+    if facts["payment"] in {str(share.payment_id) for share in order.shares}:
         return DescribedAction(title, MATES_CARD_TEXT)
     if kind == CAPTURED_OTHER_AMOUNT and status == Status.AUTHORIZED:
         return DescribedAction(title, OTHER_AMOUNT_TEXT)
@@ -130,7 +130,3 @@ def refundable_amount(order: Order) -> int:
         accounts.owed_to_lead(share) - part.unconfirmed - part.outstanding for share, part in parts.items()
     )
     return sum(max(0, card.owed(0)) for card in accounts.cards.values()) - owed
-
-
-def _is_mates_card(order: Order, facts: Mapping[str, Any]) -> bool:
-    return facts["payment"] in {str(share.payment_id) for share in order.shares}

@@ -1,7 +1,5 @@
 """The page to which an invitation links. A person who opens the mailed link has proven the mail address."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import login, password_validation
@@ -37,7 +35,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
             return _join_with_new_account(request, token, invitation)
         return _join_with_account(request, token, invitation, person)
     except Invitation.DoesNotExist:
-        return _render_answer(request, "portal/invitation_ended.html", {}, status=404)
+        return render(request, "portal/invitation_ended.html", {}, status=404)
 
 
 def _join_with_account(
@@ -55,7 +53,7 @@ def _join_with_account(
             membership = _accept_invitation(request, token, person)
         return _go_to_merchant(request, membership)
     context = {"invitation": invitation, "is_known": True, "is_other": is_other}
-    return _render_answer(request, "portal/join.html", context)
+    return render(request, "portal/join.html", context)
 
 
 def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
@@ -76,7 +74,7 @@ def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitat
         return _go_to_merchant(request, membership)
     error = form.errors["password"][0] if form.is_bound and form.errors else ""
     context = {"invitation": invitation, "error": error}
-    return _render_answer(request, "portal/join.html", context, status=422 if error else 200)
+    return render(request, "portal/join.html", context, status=422 if error else 200)
 
 
 def _accept_invitation(request: HttpRequest, token: str, person: User) -> Membership:
@@ -89,9 +87,3 @@ def _go_to_merchant(request: HttpRequest, membership: Membership) -> HttpRespons
     request.session[access.CHOSEN_MERCHANT_KEY] = str(membership.merchant_id)
     messages.success(request, f"Welcome to {membership.merchant.name}.")
     return redirect("portal_home")
-
-
-def _render_answer(
-    request: HttpRequest, template: str, context: dict[str, Any], status: int = 200
-) -> HttpResponse:
-    return render(request, template, context, status=status)

@@ -28,7 +28,7 @@ LEASE = timedelta(seconds=10)
 def send_due() -> None:
     """Settle the bank calls that are due, and send the notifications that are due."""
     settling.settle_due()
-    while notification := _claim_notification():
+    while notification := _QUEUE.take_oldest(lambda _, now: {"due_at": now + LEASE}):
         send(notification)
 
 
@@ -40,11 +40,8 @@ def due_notifications(*, payments: Sequence[UUID]) -> Sequence[Notification]:
     settling.settle_due(payments)
     of_these = Q(call__charge__payment__in=payments) | Q(dispute__charge__payment__in=payments)
     rows = BankNotification.objects.select_related("call__charge", "dispute__charge")
-    return [_parse_notification(row) for row in rows.filter(of_these, due_at__isnull=False).order_by("pk")]
-
-
-def _parse_notification(notification: BankNotification) -> Notification:
-    return Notification(**_notification_facts(notification))
+    due = rows.filter(of_these, due_at__isnull=False).order_by("pk")
+    return [Notification(**_notification_facts(row)) for row in due]
 
 
 def _notification_facts(notification: BankNotification) -> dict[str, Any]:
@@ -60,10 +57,6 @@ def _notification_facts(notification: BankNotification) -> dict[str, Any]:
         "verdict": Verdict(notification.verdict),
         "operation": call.reference,
     }
-
-
-def _claim_notification() -> BankNotification | None:
-    return _QUEUE.take_oldest(lambda _, now: {"due_at": now + LEASE})
 
 
 _QUEUE = Queue(BankNotification.objects.all, "due_at")

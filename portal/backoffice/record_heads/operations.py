@@ -77,7 +77,8 @@ def head_of_operation(row: Operation, request: HttpRequest) -> Head:
     if case is not None:
         return _head_with_case(row, request, Head(summary, badge=badge, links=order, form=look_up), case)
     if row.state in AUTOMATIC:
-        step = AUTOMATIC[row.state].format(when=_when(row))
+        when = format_when(row.next_attempt_at) if row.next_attempt_at else "automatically"
+        step = AUTOMATIC[row.state].format(when=when)
         names_button = row.state == State.UNKNOWN and bool(look_up)
         return Head(summary, step, badge, order, names_button=names_button, form=look_up)
     if row.state == State.SUCCEEDED and not outstanding_refund.was_returned(row):
@@ -153,10 +154,6 @@ def _start_under_earlier_key(row: Operation) -> str:
         return ""
     calls = f"{counted.all_attempts} {'call' if counted.all_attempts == 1 else 'calls'}"
     return FIRST_SENT.format(at=format_when(counted.first_created_at), calls=calls)
-
-
-def _when(row: Operation) -> str:
-    return format_when(row.next_attempt_at) if row.next_attempt_at else "automatically"
 
 
 def _look_up_form(request: HttpRequest, row: Operation) -> Link | None:

@@ -53,7 +53,8 @@ def head_of_event(row: Event, request: HttpRequest) -> Head:
     summary = f"This event is a message to {row.merchant}{about}. It happened {format_when(row.created_at)}."
     order, deliveries = link_to_order(request, row.checkout_uuid), list(row.deliveries.order_by("-pk")[:2])
     if not deliveries:
-        return Head(f"{summary} No endpoint was subscribed to it.", badge=_superseded_badge(row), links=order)
+        badge = ENDED[Status.SUPERSEDED] if row.superseded_at else None
+        return Head(f"{summary} No endpoint was subscribed to it.", badge=badge, links=order)
     newest = deliveries[0]
     links = link_to(request, "Open the delivery", "webhooks.delivery", newest.pk)
     is_parked = newest.status == Status.PARKED and newest.closed_at is None
@@ -146,10 +147,6 @@ def _why_ended(event: Event, delivery: Delivery) -> str:
     if delivery.status == Status.DELIVERED:
         return DELIVERED.format(at=f" {format_when(delivery.ended_at)}" if delivery.ended_at else "")
     return _superseded_words(event) if event.superseded_at or delivery.status == Status.SUPERSEDED else ""
-
-
-def _superseded_badge(row: Event) -> Badge | None:
-    return ENDED[Status.SUPERSEDED] if row.superseded_at else None
 
 
 def _superseded_words(event: Event) -> str:
