@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import orjson
 from csp.constants import NONE, SELF
+from psycopg.types.json import set_json_loads
 
 from config import logs, openapi
-from config.lib.database import bounded_connection, json_numbers
+from config.lib.database import bounded_connection
 from config.lib.web import origins
 from config.variables import connections, partners, reading
 
@@ -221,7 +223,9 @@ _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else
 # time of the statement. Turn this off if a transaction pooler does not support prepared statements.
 _IS_PREPARED = variables.DATABASE_PREPARE
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
-json_numbers.parse_large_numbers_as_floats()
+# Read very large numbers in JSON, for example 1e30 in a merchant's custom data, as floats. By default, psycopg reads
+# them as integers that are too large to be written as JSON again (rule create.custom_data).
+set_json_loads(orjson.loads)
 DATABASES = {
     "default": {
         **_DATABASE,

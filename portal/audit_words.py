@@ -44,10 +44,6 @@ def _resent_words(facts: Facts) -> str:
     return f"{facts['sent']} sent" + (f", {left_out} left out" if left_out else "")
 
 
-def _refund_words(facts: Facts) -> str:
-    return f"Order {facts['order']}, reference {facts['ref']}"
-
-
 def _file_words(facts: Facts) -> str:
     filters = ", ".join(
         f"{name.replace('_', ' ')} {value}" for name, value in facts.get("filters", {}).items()
@@ -90,7 +86,7 @@ _WORDS: dict[str, Callable[[Facts], str]] = {
     "account_closed": _from_pattern("{email}"),
     "account_opened": _from_pattern("{email}"),
     "second_factor_deleted": _from_pattern("{email}"),
-    "refund": _refund_words,
+    "refund": _from_pattern("Order {order}, reference {ref}"),
     "note_written": _ORDER,
     "cancelled": _ORDER,
     "test_event_sent": _EVENT,

@@ -5,7 +5,7 @@ The last owner cannot be removed (rule portal.last_owner).
 
 import secrets
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.urls import reverse
@@ -13,7 +13,7 @@ from django.urls import reverse
 from config.lib import clock, crypto, quota
 from hosted_page import waiting_times
 from payments.models import Merchant
-from portal import access, lost_rights
+from portal import access, keys
 from portal.mail import outbox
 from portal.models import Invitation, Membership, Role, User
 
@@ -164,7 +164,30 @@ def _lock_managed_member(actor: Membership, membership_uuid: UUID) -> Membership
 def take_rights(member: Membership, before: str) -> None:
     """End the invitations that the new role may not send, and report the person's keys to the owners."""
     _end_invitations(member)
-    lost_rights.report_keys(member.merchant, member.user, before=before, after=member.role)
+    _report_keys(member.merchant, member.user, before=before, after=member.role)
+
+
+def _report_keys(merchant: Merchant, person: User, *, before: str, after: str) -> None:
+    """If the role `after` lacks a right that `before` had, mail the owners a list of the person's live keys.
+
+    `after` is "" for a person who leaves. Call this function in the transaction of the change. Rule
+    portal.lost_rights.
+    """
+    if not _rights_of(before) - _rights_of(after):
+        return
+    held_keys = [
+        {"name": key.name, "client_id": key.client_id} for key in keys.keys_held_by(merchant, person)
+    ]
+    if held_keys:
+        outbox.queue_once(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held_keys)
+
+
+def _rights_of(role: str) -> set[str]:
+    """Return the rights of a role: the actions in the portal, and the scopes that the role may give a key."""
+    if not role:
+        return set()
+    actions = {action for action, roles in access.ROLES_BY_ACTION.items() if role in roles}
+    return actions | keys.grantable_scopes(role)
 
 
 def _end_invitations(member: Membership) -> None:

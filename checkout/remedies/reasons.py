@@ -1,4 +1,6 @@
-"""Sentences for operators that explain a provider's reason codes for refusals."""
+"""Sentences that explain a provider's reason codes for refusals, and whether the card can still take the money."""
+
+from payments.provider import CARD_CANNOT_TAKE_IT
 
 CLOSED_TEXT = "The card’s account is closed."
 TEXT_BY_REASON = {
@@ -18,3 +20,8 @@ def reason_text(reason: str | None) -> str:
     if not reason or reason in TEXT_BY_REASON:
         return TEXT_BY_REASON[reason] if reason else ""
     return reason.replace("_", " ").capitalize() + "."
+
+
+def can_succeed_again(reason: str | None) -> bool:
+    """Return whether another refund can succeed after a refused one, because the card can still take the money."""
+    return reason not in CARD_CANNOT_TAKE_IT

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from checkout.models import Checkout, PaymentRequest
-from checkout.remedies import outstanding_refund
+from checkout.remedies import outstanding_refund, reasons
 from checkout.settling import amounts_owed
 from config.lib.admin import columns
 from config.lib.admin.readonly import OperatorAdmin
@@ -26,7 +26,6 @@ from payments.discrepancies import definitions, kinds
 from payments.discrepancies.definitions import Remedy
 from payments.models import Discrepancy, Dispute, Operation, Payment
 from portal.backoffice import ages, frame
-from portal.orders import reasons
 
 MAX_LISTED = 50  # the maximum number of cases that are read and counted
 MAX_SHOWN = 8  # the maximum number of cases that a page shows in full

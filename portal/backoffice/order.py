@@ -15,7 +15,7 @@ from django.utils.functional import cached_property
 
 from checkout import current_checkouts
 from checkout.models import Bill, Checkout, PaymentRequest, Refund
-from checkout.remedies import outstanding_refund
+from checkout.remedies import outstanding_refund, reasons
 from checkout.settling.cards import Card
 from checkout.states import SHARE_PAID, Status
 from config.lib.admin import columns
@@ -25,7 +25,6 @@ from payments.models import Booking, Dispute, Operation, Payment
 from portal.backoffice import ages, badges, cases, frame, order_badges, overview_figures
 from portal.backoffice.operator_actions import RUN_PERMISSION
 from portal.badges import DISPUTE, REFUND, REFUND_FAILED, REFUND_RETURNED, Badge, of_delivery
-from portal.orders import reasons
 from portal.orders.disputed import ORDER_BADGES
 from portal.orders.order import Order
 from webhooks.models import Delivery, Subscription

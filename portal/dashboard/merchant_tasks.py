@@ -12,10 +12,10 @@ from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
 from checkout.models import Checkout, Refund
+from checkout.remedies import reasons
 from checkout.states import Status, VoidReason
 from payments import disputes, money
 from payments.models import Dispute, Merchant
-from portal.orders import reasons
 from portal.orders.entries import card_of
 from portal.templatetags.portal import deadline, when
 from webhooks import resending

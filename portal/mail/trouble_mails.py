@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from checkout.models import Change
+from checkout.remedies import reasons
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from payments import money
@@ -17,7 +18,6 @@ from payments.models import Dispute, Merchant, Movement, Switch
 from portal.dashboard import merchant_tasks
 from portal.mail import outbox
 from portal.models import OutboundEmail
-from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint, EventType
 
 FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail

@@ -10,10 +10,11 @@ from uuid import UUID
 from django.db.models.functions import Coalesce
 
 from checkout.models import Checkout
+from checkout.remedies import reasons
 from checkout.states import Status
 from payments import disputes, money, planning
 from payments.models import Booking, Dispute, Movement, Operation, Payment, Posting
-from portal.orders import disputed, reasons
+from portal.orders import disputed
 from portal.orders.entries import REFUND_FAILED, Entry, Window, card_of
 from portal.orders.order import Order
 

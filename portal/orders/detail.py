@@ -6,12 +6,13 @@ from django.conf import settings
 
 from checkout import current_checkouts, refunds
 from checkout.models import Checkout, Refund
+from checkout.remedies import reasons
 from checkout.states import PLEDGEABLE, ShareStatus, Status
 from hosted_page import summary
 from payments import money
 from payments.models import Dispute, Operation, Payment, Posting
 from portal import badges
-from portal.orders import disputed, endpoint_advice, outside_actions, reasons
+from portal.orders import disputed, endpoint_advice, outside_actions
 from portal.orders.order import Order
 from webhooks.models import Subscription
 

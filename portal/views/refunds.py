@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
 from checkout.models import Refund
+from checkout.remedies import reasons
 from checkout.states import Status
 from config.lib import clock
 from config.lib.database import replica
@@ -18,7 +19,7 @@ from portal import audit, badges, files, lists
 from portal.access import requires
 from portal.lists import Listing
 from portal.models import Membership
-from portal.orders import reasons, search
+from portal.orders import search
 
 STATES = (("", "Any"), *((status, badges.REFUND[status].words) for status in Refund.Status.values))
 # The columns in the CSV file, each with the function that returns its value.

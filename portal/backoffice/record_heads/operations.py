@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from checkout.models import Refund
-from checkout.remedies import outstanding_refund
+from checkout.remedies import outstanding_refund, reasons
 from payments import money, operation_queue, planning
 from payments.discrepancies import definitions
 from payments.discrepancies.definitions import Remedy
@@ -18,7 +18,6 @@ from portal.backoffice import badges, cases
 from portal.backoffice.order import card_of, format_when
 from portal.backoffice.record_heads import payments
 from portal.backoffice.record_heads.head import Head, Link, case_step, link_to, link_to_order
-from portal.orders import reasons
 
 Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
 WHAT: dict[str, str] = {

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from checkout.models import Refund
-from checkout.remedies import outstanding_refund
+from checkout.remedies import outstanding_refund, reasons
 from payments import disputes, money
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Dispute, Operation, Payment
@@ -20,7 +20,6 @@ from portal.backoffice.record_heads.head import (
     order_words,
 )
 from portal.badges import DISPUTE, REFUND
-from portal.orders import reasons
 
 Status = Payment.Status
 PAYMENT_STATES: dict[str, str] = {
