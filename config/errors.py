@@ -254,7 +254,6 @@ def _specific_message(exc: Exception, code: str, details: list[dict[str, Any]]) 
 
 
 def _details_of(exc: Exception) -> list[dict[str, Any]]:
-    """Return the exception's details for a developer, or an empty list."""
     match exc:
         case creation.InvalidAmountArithmetic():
             difference = exc.actual - exc.expected

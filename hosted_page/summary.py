@@ -103,7 +103,6 @@ def total_label(checkout: Checkout) -> str:
 
 @lru_cache(1024)
 def _style_sheet_address(merchant_uuid: UUID, version: int) -> str:
-    """Return the address of a merchant's style sheet."""
     return f"{reverse('brand_css', args=[merchant_uuid, version])}?{brand.TOKENS_VERSION}"
 
 

@@ -131,7 +131,6 @@ def _create_deliveries(event_type: EventType, events: Sequence[Event]) -> None:
 
 
 def _read_subscribers(events: Sequence[Event]) -> Sequence[_Subscriber]:
-    """Return the subscriptions of these events' merchants."""
     is_personal = any(event.type in PERSONAL for event in events)
     statement = statements.LOCK_SUBSCRIPTIONS if is_personal else statements.READ_SUBSCRIPTIONS
     return [_Subscriber(*row) for row in queries.rows(statement, [[event.merchant_id for event in events]])]

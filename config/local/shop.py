@@ -96,7 +96,6 @@ class Shop:
         return str(checkout["checkout_url"])
 
     def _new_number(self) -> str:
-        """Return a new order number, such as "A-20417"."""
         while True:
             number = f"A-{secrets.randbelow(90_000) + 10_000}"
             if not self.rows("SELECT 1 FROM orders WHERE id = ?", number):

@@ -187,7 +187,6 @@ def _header_parameter(name: str, text: str) -> Schema:
 
 
 def _envelope_schema(kind: EventType) -> Schema:
-    """Return the schema of the request body for an event of this type."""
     data = DATA[kind]
     envelope: Schema = {
         "id": {

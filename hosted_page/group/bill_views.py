@@ -162,7 +162,6 @@ def _amount_error(checkout: Checkout) -> str:
 
 
 def _refusal_sentence(status: str, name: str) -> str:
-    """Return the sentence that says why a share of this status was not changed."""
     match status:
         case ShareStatus.PAYING:
             words = _("{name} is paying this share now, so it was not changed. Check again in a minute.")

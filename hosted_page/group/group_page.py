@@ -130,7 +130,6 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
 
 
 def _values(group: Group, situation: Situation, shares: Sequence[PaymentRequest]) -> dict[str, str]:
-    """Return the values for the texts of the group page."""
     values = {"shop": group.checkout.merchant.name, "name": group.name}
     if situation == Situation.EXPIRED:
         values["late"] = late_sentence(group.checkout, says_expired=False)

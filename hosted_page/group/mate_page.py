@@ -182,7 +182,6 @@ def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _reversal_context(target: PaymentTarget) -> dict[str, Any]:
-    """Return the context of the forms to reopen a declined share and to withdraw a pledge."""
     return {
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider_context(target),

@@ -161,7 +161,6 @@ def _sign_in(checkout: Checkout, lead: Customer) -> None:
 
 
 def _save_lead_name(lead: Customer, name: str) -> None:
-    """Save the lead's name, unless it is empty."""
     if cleaned := clean_short_name(name):
         Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 

@@ -192,7 +192,6 @@ class _OrderView:
         return receipt.receipt_of_order(self.checkout, at)
 
     def _values(self, situation: Situation) -> dict[str, str]:
-        """Return the values for the texts of the page."""
         checkout = self.checkout
         values = {
             "shop": checkout.merchant.name,

@@ -115,7 +115,6 @@ class _ShareView:
         return Situation.BANK_RETURNED if is_lost else Situation.DISPUTED
 
     def _pledged_page(self) -> PageStatus:
-        """Return the page for a share that a mate has pledged."""
         is_held = self.checkout.status == Status.AUTHORIZED
         situation = Situation.PLEDGE_CHECKED if is_held else Situation.PLEDGED
         if not self.is_mate:
@@ -127,7 +126,6 @@ class _ShareView:
         return page
 
     def _paying_page(self) -> PageStatus:
-        """Return the page for a share whose payment by card is in progress."""
         if self.checkout.status in (Status.VOIDED, Status.EXPIRED):
             page = self._page_for(self._situation_of_order(), Viewer.FORMER)
             page.paragraphs += self._released_hold()
@@ -255,7 +253,6 @@ class _ShareView:
         return [format_html(explanation, name=lead_name(self.checkout)), released]
 
     def _values(self, situation: Situation) -> dict[str, str]:
-        """Return the values for the texts of the page."""
         currency = self.checkout.currency
         amount = money.display_for_payer(self.share.amount, currency)
         values = {

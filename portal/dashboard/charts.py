@@ -309,7 +309,6 @@ def _labels_below(picture: Picture, y: float) -> list[Label]:
 
 
 def _table_rows(picture: Picture, cells: Callable[[Slot], list[str]]) -> list[tuple[str, ...]]:
-    """Return a table row for each slot: its name and its cells."""
     date_form = "j M, H:i" if picture.range == "24h" else "D j M"
     return [(date_format(slot.begin, date_form), *cells(slot)) for slot in picture.slots]
 

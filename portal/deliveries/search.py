@@ -187,7 +187,6 @@ def _failure_reason(delivery: Delivery) -> str:
 
 
 def _latest_attempts(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
-    """Return the latest attempt of each delivery, by delivery id. Deliveries without an attempt are left out."""
     rows = lookup.attempts_of_deliveries(delivery_uuids).defer("response_excerpt")
     return {row.delivery_id: row for row in rows.order_by("delivery", "-number").distinct("delivery")}
 

@@ -58,7 +58,6 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
 
 
 def _webhook_values(document: dict[str, Any]) -> dict[str, str]:
-    """Return links to the events' JSON Schemas, and the addresses from which deliveries come."""
     urls = {kind: methods["post"]["externalDocs"]["url"] for kind, methods in document["webhooks"].items()}
     links = (f"[`{kind}`]({url.removeprefix(settings.BASE_URL)})" for kind, url in urls.items())
     return {

@@ -146,7 +146,6 @@ def _movement_rows(merchant: Merchant, postings: Any) -> Iterator[dict[str, Any]
 
 
 def _disputed_checkouts(checkouts: set[UUID]) -> set[UUID]:
-    """Return those of the checkouts that have an open dispute."""
     rows = Dispute.objects.filter(checkout_uuid__in=checkouts, status=Dispute.Status.OPEN)
     return set(rows.values_list("checkout_uuid", flat=True))
 

@@ -59,7 +59,6 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 
 def _step_context(checkout: Checkout, form: RefundForm, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the context for the form in step 1 or step 2."""
     return {
         "refund_step": 2 if values.get("step") == "check" else 1,
         "reason": values.get("reason", form.data.get("reason", "")),

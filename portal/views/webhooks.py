@@ -114,7 +114,6 @@ def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _endpoint_context(subscription: Subscription | None) -> dict[str, Any]:
-    """Return the endpoint's address, event types, health and secrets."""
     if subscription is None:
         return {
             "url": "",

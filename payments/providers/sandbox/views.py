@@ -97,7 +97,6 @@ def _page_context(session: CardSession, form: CardForm) -> dict[str, Any]:
 
 @cache
 def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
-    """Return the number and the effect of each test card, in the active language."""
     return [{"number": card.spaced, "effect": units.join_units(_(card.effect))} for card in CARDS.values()]
 
 
