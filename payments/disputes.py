@@ -84,11 +84,6 @@ def blocking_dispute_of_row(row: Any) -> Dispute | None:
     return blocking_dispute(row.pk) if getattr(row, "is_disputed", True) else None
 
 
-def has_blocking_dispute(payment_uuid: UUID) -> bool:
-    """Return whether a dispute on this payment is open or lost."""
-    return Dispute.objects.filter(payment=payment_uuid, status__in=Dispute.STANDING).exists()
-
-
 def open_disputes_of(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
     """Return the open disputes on cards of the checkout."""
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.OPEN)

@@ -34,7 +34,7 @@ def check(merchant: Merchant) -> None:
     function, because unresolved operations must always be finished.
     """
     restore_guard.check()
-    stopped = _stopped_merchants()
+    stopped = stopped_merchants()
     if merchant.pk in stopped:
         raise MerchantSuspended
     if None in stopped:
@@ -43,12 +43,7 @@ def check(merchant: Merchant) -> None:
 
 def is_stopped(merchant_uuid: UUID) -> bool:
     """Return whether an operator has stopped new business for this merchant or for all merchants."""
-    return not _stopped_merchants().isdisjoint((merchant_uuid, None))
-
-
-def stopped_merchants() -> frozenset[UUID | None]:
-    """Return the merchants whose new business an operator has stopped. None in the result means all merchants."""
-    return _stopped_merchants()
+    return not stopped_merchants().isdisjoint((merchant_uuid, None))
 
 
 def stopped_since(merchant_uuid: UUID) -> datetime | None:
@@ -99,10 +94,9 @@ def _set_switch(merchant: Merchant | None, *, is_stopped: bool, reason: str) -> 
     return switch
 
 
-def _read_stopped_merchants() -> frozenset[UUID | None]:
-    """Return the stopped merchants. None in the result means all merchants."""
-    return frozenset(Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True))
-
-
-_stopped_merchants = CachedRead(_read_stopped_merchants, seconds=CACHE_SECONDS)
-reread_stops = _stopped_merchants.invalidate
+# The merchants whose new business an operator has stopped. None among them means all merchants.
+stopped_merchants: CachedRead[frozenset[UUID | None]] = CachedRead(
+    lambda: frozenset(Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True)),
+    seconds=CACHE_SECONDS,
+)
+reread_stops = stopped_merchants.invalidate

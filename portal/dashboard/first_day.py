@@ -51,11 +51,6 @@ class FirstDay:
     cards: Sequence[tuple[str, str]]
 
 
-def is_over(merchant: Merchant) -> bool:
-    """Return whether the merchant has captured an order."""
-    return checklist.has_captured(merchant)
-
-
 def first_day_of(merchant: Merchant) -> FirstDay:
     """Return the data for the merchant's home page before the first capture."""
     progress = checklist_page.checklist_counts(merchant)

@@ -4,10 +4,9 @@ A row belongs to the hour in which its id was made. The figures are final soon a
 an hour is counted again, the result is the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
@@ -21,36 +20,6 @@ from portal.models import DeliveryHour, PaymentHour
 HOUR = timedelta(hours=1)
 COMMIT_DELAY = timedelta(minutes=5)  # how long after the end of an hour its last rows can be committed
 MAX_LOOK_BACK = timedelta(days=62)  # earlier hours are not counted; twice the longest range, and two days
-
-
-class _Payments(NamedTuple):
-    """A row from COUNT_PAYMENTS, with the fields of a PaymentHour.
-
-    `hold_times` still lists the slot of each captured hold, instead of the number of holds in each slot.
-    """
-
-    merchant_id: UUID
-    currency: str
-    captured_count: int
-    captured_amount: int
-    cancelled_count: int
-    lapsed_count: int
-    lapsed_amount: int
-    refunded_count: int
-    refunded_amount: int
-    hold_times: Sequence[int] | None
-
-
-class _Deliveries(NamedTuple):
-    """A row from COUNT_DELIVERIES, with the fields of a DeliveryHour.
-
-    `durations` still lists the slot of each attempt, instead of the number of attempts in each slot.
-    """
-
-    merchant_id: UUID
-    delivered_count: int
-    failed_count: int
-    durations: Sequence[int] | None
 
 
 def catch_up(now: datetime) -> int:
@@ -90,18 +59,15 @@ def count_hour(hour: datetime) -> None:
         "last": clock.first_id(ends_at),
     }
     with transaction.atomic(durable=True):
+        # The last column of each row lists the slots of the events.
         payments = [
-            PaymentHour(
-                **row._asdict() | {"hour": hour, "hold_times": HOLD_SECONDS.count_slots(row.hold_times or ())}
-            )
-            for row in map(_Payments._make, queries.rows(statements.COUNT_PAYMENTS, parameters))
+            PaymentHour(hour=hour, **row | {"hold_times": HOLD_SECONDS.count_slots(row["hold_times"] or ())})
+            for row in queries.named_rows(statements.COUNT_PAYMENTS, parameters)
         ]
         _upsert_rows(PaymentHour, payments, ["merchant", "hour", "currency"])
         deliveries = [
-            DeliveryHour(
-                **row._asdict() | {"hour": hour, "durations": ANSWER_MS.count_slots(row.durations or ())}
-            )
-            for row in map(_Deliveries._make, queries.rows(statements.COUNT_DELIVERIES, parameters))
+            DeliveryHour(hour=hour, **row | {"durations": ANSWER_MS.count_slots(row["durations"] or ())})
+            for row in queries.named_rows(statements.COUNT_DELIVERIES, parameters)
         ]
         _upsert_rows(DeliveryHour, deliveries, ["merchant", "hour"])
 

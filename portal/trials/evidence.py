@@ -63,16 +63,16 @@ class TrialEvidence:
     @property
     def captures(self) -> list[ApiCall]:
         """The capture calls that were answered with 200. An idempotent replay is not recorded as a call."""
-        return [call for call in self.calls if _verb_of_call(call) == "capture" and call.status == 200]
+        return [call for call in self.calls if entries.verb_of(call) == "capture" and call.status == 200]
 
     @property
     def is_in_doubt(self) -> bool:
         """Whether a capture call was answered with 504, because its outcome was unknown."""
-        return any(_verb_of_call(call) == "capture" and call.status == 504 for call in self.calls)
+        return any(entries.verb_of(call) == "capture" and call.status == 504 for call in self.calls)
 
     def has_called_since(self, at: datetime, *verbs: str) -> bool:
         """Return whether, since `at`, the merchant's server has read the order or made one of these calls."""
-        return any(call.created_at >= at and _verb_of_call(call) in ("read", *verbs) for call in self.calls)
+        return any(call.created_at >= at and entries.verb_of(call) in ("read", *verbs) for call in self.calls)
 
 
 def read_evidence(trial: Trial, checkout_uuid: UUID) -> TrialEvidence:
@@ -190,13 +190,9 @@ def _call_lines(evidence: TrialEvidence) -> Iterator[Line]:
     for call in evidence.calls:
         page = f"{reverse('portal_requests')}?{urlencode({'q': call.request_id})}"
         code = f" {call.error_code}" if call.error_code else ""
-        action = "read the order" if _verb_of_call(call) == "read" else f"called {_verb_of_call(call)}"
+        action = "read the order" if entries.verb_of(call) == "read" else f"called {entries.verb_of(call)}"
         words = f"Your server {action}; we answered {call.status}{code}"
         yield _evidence_line(call.created_at, words, "stop" if call.status >= 500 else "", page)
-
-
-def _verb_of_call(call: ApiCall) -> str:
-    return entries.verb_of(call)
 
 
 def _evidence_line(at: datetime, words: str, tone: str, href: str) -> Line:

@@ -32,11 +32,8 @@ def hold_first_attempts(case: Case) -> Iterator[None]:
 
 def act_if_due(evidence: TrialEvidence) -> bool:
     """Take the sandbox's action once it is due, and only once. Return whether the sandbox acted."""
-    return _ACTIONS[evidence.trial.case](evidence)
-
-
-def _do_nothing(_: TrialEvidence) -> bool:
-    return False
+    act = _ACTIONS.get(evidence.trial.case)
+    return act is not None and act(evidence)
 
 
 def _send_again(evidence: TrialEvidence) -> bool:
@@ -108,14 +105,11 @@ def _untried_delivery(evidence: TrialEvidence) -> Delivery | None:
     return evidence.delivery_of(EventType.AUTHORIZED)
 
 
+# In the other cases, the sandbox only pays the order.
 _ACTIONS: dict[str, Callable[[TrialEvidence], bool]] = {
     "twice": _send_again,
     "retry": _refuse_first,
     "slow": _drop_first,
     "lapse": _let_hold_lapse,
-    "rotate": _do_nothing,
     "refused": _begin_refund,
-    "lost": _do_nothing,
-    "unresolved": _do_nothing,
-    "pledged": _do_nothing,
 }

@@ -12,7 +12,7 @@ from config.lib.web import csp
 from payments import money
 from portal import pages
 from portal.access import requires
-from portal.dashboard import charts, first_day, stats
+from portal.dashboard import charts, checklist, first_day, stats
 from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Membership
 from portal.templatetags.portal import span
@@ -31,7 +31,7 @@ def show_home(request: HttpRequest, membership: Membership) -> HttpResponse:
     Until the first capture, the page shows the steps towards it instead of figures and charts.
     """
     waiting = WaitingItems(membership.merchant)
-    if not first_day.is_over(membership.merchant):
+    if not checklist.has_captured(membership.merchant):
         return _show_first_day(request, membership, waiting)
     period = request.GET.get("range", "7d")
     period = period if period in stats.RANGES else "7d"

@@ -153,7 +153,7 @@ class TestWhenItIsEffective:
         monkeypatch.setattr(cached_reads, "time", SimpleNamespace(monotonic=lambda: moment[0]))
         operator_stops.check(acme)
         moment[0] += 3.5
-        with operator_stops._stopped_merchants._reading, django_assert_num_queries(0):
+        with operator_stops.stopped_merchants._reading, django_assert_num_queries(0):
             operator_stops.check(acme)
 
 

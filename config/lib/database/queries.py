@@ -18,6 +18,14 @@ def rows(
     return fetched
 
 
+def named_rows(statement: str, parameters: Parameters | None = None) -> list[dict[str, Any]]:
+    """Run a statement and return its rows as dictionaries, by the names of the columns."""
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        names = [column.name for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 def row(statement: str, parameters: Parameters | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Any:
     """Run a statement and return its first row as a tuple, or None if it has no row."""
     with connections[using].cursor() as cursor:
