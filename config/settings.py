@@ -77,10 +77,10 @@ STRIPE_SCRIPT = variables.STRIPE_SCRIPT
 SMS_SLOTS = variables.SMS_SLOTS
 SMS_MERCHANT_BUDGET = variables.SMS_MERCHANT_BUDGET
 SMS_TOTAL_BUDGET = variables.SMS_TOTAL_BUDGET
-SMS_RANGE_BUDGET = variables.SMS_RANGE_BUDGET
+SMS_RANGE_BUDGET = 500  # texts a day to numbers that differ only in their last four digits
 REIMBURSEMENT_DELAY = timedelta(hours=variables.REIMBURSEMENT_HOURS)  # rule reimburse.delay
 SANDBOX_REFUND_SECONDS = variables.SANDBOX_REFUND_SECONDS
-SANDBOX_KEY_SECONDS = variables.SANDBOX_KEY_SECONDS
+SANDBOX_KEY_SECONDS = 86_400  # how long the sandbox bank remembers an idempotency key
 PROVIDER_SLOTS = variables.PROVIDER_SLOTS
 CAPTURE_SLOTS = variables.CAPTURE_SLOTS
 PUMP_SLOTS = variables.PUMP_SLOTS
@@ -367,7 +367,7 @@ LIMITS = {  # rules limit.buckets, limit.test_events, token.failures
     "reads": variables.LIMIT_READS,
     "creates": variables.LIMIT_CREATES,
     "verbs": variables.LIMIT_VERBS,  # capture and cancel
-    "url_checks": variables.LIMIT_URL_CHECKS,  # checks of a merchant's webhook address
+    "url_checks": "30/minute",  # per merchant: each check of a webhook address queries name servers
     "test_events": "60/hour",  # per merchant: each one is a POST to the merchant's endpoint
     "csp_reports": "30/minute",  # per network: each one is a request from a browser, with up to 20 reports
     "refusals_listed": "10/minute",  # entries per key and error code in the portal's log of requests

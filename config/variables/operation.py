@@ -30,9 +30,6 @@ class Operation:
     SANDBOX_REFUND_SECONDS: int = variable(
         whole(0, 86_400), "How long the sandbox bank takes to settle a refund.", default=2
     )
-    SANDBOX_KEY_SECONDS: int = variable(
-        whole(1, 2_592_000), "How long the sandbox bank remembers an idempotency key.", default=86_400
-    )
     PROVIDER_SLOTS: int = variable(
         whole(1, 200),
         "The number of threads of a web process that can wait for the provider, for payers. A process has three "
@@ -113,11 +110,6 @@ class Operation:
         value_types.RATE,
         "The limit of refused token calls for each pair of client and address.",
         default="20/minute",
-    )
-    LIMIT_URL_CHECKS: str = variable(
-        value_types.RATE,
-        "The limit of checks of webhook addresses for each merchant, because each check queries name servers.",
-        default="30/minute",
     )
     SECOND_FACTOR_REQUIRED: bool = variable(
         value_types.FLAG,

@@ -101,12 +101,6 @@ class Partners:
         "The number of texts a day (UTC) that can be sent without a payment, for all merchants together.",
         default=50_000,
     )
-    SMS_RANGE_BUDGET: int = variable(
-        whole(1, 10_000),
-        "The number of texts a day that can be sent without a payment to numbers that differ only in their "
-        "last four digits. When it is used up, no more texts are sent to these numbers, and an error is logged.",
-        default=500,
-    )
     EMAIL_HOST: str = variable(
         value_types.TEXT,
         "The mail server, by SMTP. Unused in `local`.",
