@@ -86,8 +86,7 @@ def _cancel_order(
         current = order.read_order(merchant, checkout.pk).checkout
         pages.report_refusal(request, _refusal_sentence(refusal, current))
     else:
-        # This request or an earlier one of the same person can have cancelled the order.
-        if Change.objects.filter(checkout=cancelled, to=Status.VOIDED, actor=cause.actor).exists():
+        if _is_cancelled_by(cause.actor, cancelled):
             _record_cancel(request, membership, cancelled)
         else:
             pages.report_refusal(request, _state_refusal(cancelled))
@@ -102,6 +101,11 @@ def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     return _state_refusal(checkout) if isinstance(refusal, NotCancellable) else BUSY
+
+
+def _is_cancelled_by(actor: str, checkout: Checkout) -> bool:
+    """Return whether this person cancelled the order, with this request or an earlier one."""
+    return Change.objects.filter(checkout=checkout, to=Status.VOIDED, actor=actor).exists()
 
 
 def _record_cancel(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
