@@ -71,9 +71,7 @@ class _ShareView:
             case ShareStatus.OPEN if self.target.is_payable:
                 return self._open_page()
             case ShareStatus.OPEN:
-                page = self._page_for(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
-                page.paragraphs += self._released_hold()
-                return page
+                return self._unpaid_page(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
             case ShareStatus.PLEDGED:
                 return self._pledged_page()
             case ShareStatus.PAYING:
@@ -81,22 +79,22 @@ class _ShareView:
             case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
                 return self._paid_page()
         viewer = VIEWERS.get(ShareStatus(self.share.status), Viewer.FORMER)
-        page = self._page_for(self._situation_of_order(), viewer)
-        page.paragraphs += self._released_hold()
-        return page
+        return self._unpaid_page(self._situation_of_order(), viewer)
 
     def _open_page(self) -> PageStatus | None:
         """Return the page for an open share that cannot be paid now, or None if the share can be paid."""
         if disputes.blocking_dispute(self.checkout.pk) is not None:
-            page = self._page_for(Situation.DISPUTED, Viewer.HOLDER)
-            page.paragraphs += self._released_hold()
-            return page
+            return self._unpaid_page(Situation.DISPUTED, Viewer.HOLDER)
         if operator_stops.is_stopped(self.checkout.merchant_id):
             is_paid = self.checkout.status == Status.CAPTURED
-            page = self._page_for(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
-            page.paragraphs += self._released_hold()
-            return page
+            return self._unpaid_page(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
         return None
+
+    def _unpaid_page(self, situation: Situation, viewer: Viewer) -> PageStatus:
+        """Return the page for a mate who did not pay, with the sentences about a released hold."""
+        page = self._page_for(situation, viewer)
+        page.paragraphs += self._released_hold()
+        return page
 
     def _page_for(self, situation: Situation, viewer: Viewer) -> PageStatus:
         return page_of(situation, viewer, self._values(situation))
@@ -127,9 +125,7 @@ class _ShareView:
 
     def _paying_page(self) -> PageStatus:
         if self.checkout.status in (Status.VOIDED, Status.EXPIRED):
-            page = self._page_for(self._situation_of_order(), Viewer.FORMER)
-            page.paragraphs += self._released_hold()
-            return page
+            return self._unpaid_page(self._situation_of_order(), Viewer.FORMER)
         viewer = Viewer.HOLDER if self.is_mate else Viewer.PAY_LINK
         self.operation = open_operations.open_operation(self.share.pk)
         if self.operation is None or self.operation.kind != Operation.Kind.AUTHORIZE:
