@@ -26,6 +26,8 @@ TEXTS = (
     "{name} is asking you for {amount}, your share at {shop}: {link}",
     "No more texts: {link}",
     "{name} said no to {amount} at {shop}. Ask again or cover it: {link}",
+    "The share of {name} at {shop}, {amount}, could not be taken. {name} can try again: {link}",
+    "Everyone is in at {shop}, {amount} in total. You can pay now: {link}",
     "All your mates have paid their shares at {shop}, {amount} in total: {link}",
     "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}",
     "Your mates have paid {amount} at {shop}. No more shares are due: {link}",
