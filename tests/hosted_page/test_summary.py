@@ -55,7 +55,7 @@ class TestATime:
         ("language", "zone", "said"),
         [
             ("en-gb", "Europe/London", "London time (GMT)"),
-            ("fr", "Europe/London", "heure de Londres (GMT)"),
+            ("fr", "Europe/London", "heure locale (Londres, GMT)"),
             ("de", "Europe/Vienna", "Ortszeit Wien (CET)"),
             ("es", "Europe/London", "hora de Londres (GMT)"),
             ("it", "Europe/London", "ora di Londra (GMT)"),

@@ -120,7 +120,7 @@ class TestPage:
         [
             ("en-gb", "£30.00 <small>each</small></p>"),
             ("de", '<p class="band-amount amount"><small>je</small> 30,00'),
-            ("nl", '<p class="band-amount amount"><small>elk</small> £'),
+            ("nl", "30,00 <small>per persoon</small></p>"),
         ],
     )
     def test_states_equal_amounts_in_each_languages_word_order(
