@@ -49,10 +49,13 @@ class DiscrepancyKind:
         return f"{RUNBOOK}#{self.runbook}"
 
 
+BROKEN = "broken-ledger"  # the runbook's section about these breaches
+
+
 def proof_breach(name: str, sentence: str) -> DiscrepancyKind:
     """Return a kind for breaches that `manage.py prove_ledger` finds."""
     what_to_do = (
         "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
         " merchant. Then close the discrepancy."
     )
-    return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, "broken-ledger")
+    return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, BROKEN)

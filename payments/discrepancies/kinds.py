@@ -241,8 +241,8 @@ RESTORED_REFUND = DiscrepancyKind(
 NOT_REPAIRED = DiscrepancyKind(
     "not_repaired",
     "The repair after a restore could not record a payment",
-    "Find the cause in the log line “payment not repaired”. If the service is open, do not refund the order. This closes"
-    " automatically when the payment is recorded.",
+    "Find the cause in the log line “payment not repaired”. If the service is open, do not refund the order. This"
+    " closes automatically when the payment is recorded.",
     RESTORED,
 )
 

@@ -15,7 +15,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import lag
 from payments import money, operation_queue, planning
-from payments.discrepancies import kinds
+from payments.discrepancies import definitions
 from payments.models import Discrepancy, Merchant, Operation, Switch
 from portal.backoffice import ages, cases, frame, queues
 from portal.backoffice.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
@@ -115,7 +115,7 @@ class Board:
     @property
     def breaches(self) -> int:
         """Return how many open discrepancies `manage.py prove_ledger` has found."""
-        return sum(case.discrepancy.kind_entry.runbook == kinds.BROKEN for case in self.cases)
+        return sum(case.discrepancy.kind_entry.runbook == definitions.BROKEN for case in self.cases)
 
 
 def read_board(request: HttpRequest | None = None) -> Board:
