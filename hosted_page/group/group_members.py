@@ -125,7 +125,7 @@ def _person_of_share(
     return Person(
         position=share.position,
         name=name or share_name(share, checkout if is_equal and state == FREE else None),
-        initial=name[:1].upper() or share_mark(share),
+        initial=name[:1].upper() or _number_mark(share),
         amount=money.display_for_payer(share.amount, checkout.currency),
         state=state,
         tint=1 if is_leads else colour_number(share),
@@ -175,11 +175,14 @@ def name_of(share: PaymentRequest) -> str:
 
 
 def share_mark(share: PaymentRequest) -> str:
-    """Return the text in a share's circle: the first letter of its name, otherwise its number of free units or its
-    position.
-    """
+    """Return the text in a share's circle: the first letter of its name, or else its number."""
+    return share.shown_name[:1].upper() or _number_mark(share)
+
+
+def _number_mark(share: PaymentRequest) -> str:
+    """Return the number of the share's free units, or else its position."""
     units = sum(share.units) if share.has_units_for_anyone else 0
-    return share.shown_name[:1].upper() or str(units or share.position)
+    return str(units or share.position)
 
 
 def colour_number(share: PaymentRequest) -> int:

@@ -69,6 +69,13 @@ def test_each_share_is_shown_as_paid_taken_free_or_the_leads(
     assert (gone.state, gone.name, gone.tint) == ("lead", bill(order).people[0].name, 1)
 
 
+@pytest.mark.rule("group.privacy")
+def test_a_free_share_does_not_show_who_withdrew(order: Checkout, shares: list[PaymentRequest]) -> None:
+    PaymentRequest.objects.filter(pk=shares[0].pk).update(claim_name="Zoe")
+    free = bill(order).people[1]
+    assert (free.state, free.name, free.initial) == ("free", "Share 2", "2")
+
+
 @pytest.mark.rule("group.own_link")
 def test_a_share_with_its_own_link_sent_by_text_reads_sent(
     order: Checkout, shares: list[PaymentRequest]
