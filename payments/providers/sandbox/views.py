@@ -85,13 +85,17 @@ def _cookie_name() -> str:
 
 
 def _page_context(session: CardSession, form: CardForm) -> dict[str, Any]:
-    """Return the data for the page, with the form's errors and expiry date, but never the number or the code."""
+    """Return the data for the page, with the form's errors and expiry date, but never the number or the code.
+
+    A mate must use another card than the lead, who mostly uses the first test card. On a mate's page it is the last.
+    """
     errors = {name: form.errors[name][0] for name in form.errors}
+    first, *others = _test_cards(translation.get_language())
     return {
         **session.page,
         "errors": errors,
         "values": {"expiry": form["expiry"].value() or ""},
-        "test_cards": _test_cards(translation.get_language()),
+        "test_cards": [*others, first] if session.page.get("lead") else [first, *others],
     }
 
 

@@ -178,6 +178,7 @@ class TestAMate:
         card = plain(words(made.client.get(made.get("/card")["Location"])))
         assert "Your bank holds £20.00 on your card" in card and "I’m in for £20.00" in card
         assert "goes back to" not in card, "the lead has not paid"
+        assert card.index("5555 5555 5555 4444") < card.index("4242 4242 4242 4242"), "the lead uses this one"
 
     def test_sees_the_pledge(self, finn: Mate) -> None:
         page = plain(words(finn.get()))
