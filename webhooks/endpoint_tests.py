@@ -89,7 +89,11 @@ def _make_attempt(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Deliver
         checkout_uuid=str(leased.event.checkout_uuid),
         traceparent="",
     )
-    return leased, transport.run(_post_event(claimed, body, deadline_seconds))
+    return leased, _await_answer(claimed, body, deadline_seconds)
+
+
+def _await_answer(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
+    return transport.run(_post_event(claimed, body, deadline_seconds))
 
 
 async def _post_event(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
