@@ -125,7 +125,7 @@ def _run_planned(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
 
 
 def _watch_services(services: Sequence[children.Child]) -> None:
-    """Watch the services, and never return. Raises _Ended at a signal, and CannotStart if a service ends."""
+    """Watch the services, and never return. Raises _Interrupted at a signal, and CannotStart if a service ends."""
     while True:
         _check_alive(services)
         time.sleep(0.2)
