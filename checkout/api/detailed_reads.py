@@ -27,18 +27,24 @@ _REFUND_COLUMNS = (
 _DISPUTE_COLUMNS = ("id", "amount", "reason", "status", "opened_at", "respond_by")
 
 
-def _json_list(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
+def _json_list(
+    table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id", condition: str = "true"
+) -> Func:
     """Return an SQL expression for the first hundred rows that a table has about a checkout, as a JSON list.
 
     The expression is plain SQL. If the ORM built the query again for each read, a read would take twice as long. Rule
     read.refunds.
     """
-    return Func(template=statements.json_list(table, columns, order, of=of), output_field=Field())
+    template = statements.json_list(table, columns, order, of=of, condition=condition)
+    return Func(template=template, output_field=Field())
 
 
 _PARTS = {
     "refund_parts": _json_list("checkout_refund", _REFUND_COLUMNS, "created_at DESC"),
-    "share_parts": _json_list("checkout_paymentrequest", ("amount", "status"), "id"),
+    # A replaced share is no longer part of the split.
+    "share_parts": _json_list(
+        "checkout_paymentrequest", ("amount", "status"), "id", condition="replaced_at IS NULL"
+    ),
     "dispute_parts": _json_list("payments_dispute", _DISPUTE_COLUMNS, "created_at", of="checkout_uuid"),
     "pending": open_operations.pending_operation_of("pk"),
 }

@@ -23,15 +23,16 @@ DELETE FROM checkout_idempotencykey WHERE id = %(key)s
 """  # noqa: S608 - built from constants only
 _JSON_LIST = """(
     SELECT coalesce(json_agg(json_build_object({fields}) ORDER BY {order}), '[]')
-    FROM (SELECT * FROM {table} WHERE {of} = checkout_checkout.id ORDER BY {order} LIMIT 100) of_checkout)"""
+    FROM (SELECT * FROM {table} WHERE {of} = checkout_checkout.id AND {condition} ORDER BY {order} LIMIT 100)
+    of_checkout)"""
 
 
-def json_list(table: str, columns: Sequence[str], order: str, *, of: str) -> str:
+def json_list(table: str, columns: Sequence[str], order: str, *, of: str, condition: str) -> str:
     """Return the query that reads the first hundred rows that a table has about a checkout, as one JSON list.
 
-    `of` is the column that contains the checkout's id. The number of rows is limited, because a checkout can
-    have any number of refunds.
+    `of` is the column that contains the checkout's id. The list has only the rows that fulfil `condition`. The number
+    of rows is limited, because a checkout can have any number of refunds.
     """
     fields = ", ".join(f"'{column}', {column}" for column in columns)
     query = _JSON_LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)
-    return query.replace("{of}", of)
+    return query.replace("{of}", of).replace("{condition}", condition)

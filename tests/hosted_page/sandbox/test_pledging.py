@@ -45,6 +45,13 @@ class TestSplit:
         assert answer.json()["error"]["param"] == "shares"
         assert post(api, split, "pay", {}).json()["data"]["status"] == "authorized"
 
+    @pytest.mark.rule("read.shares")
+    def test_of_a_second_split_counts_only_the_current_shares(self, api: Api, split: Checkout) -> None:
+        second = {"name": "Lea", "shares": [{"name": "Amy", "amount": 1000}]}
+        assert len(post(api, split, "split", second).json()["data"]["payment_requests"]) == 1
+        shares = api.get(f"checkouts/{split.pk}").json()["data"]["shares"]
+        assert shares == {"count": 1, "pledged_count": 0, "paid_count": 0, "paid_amount": 0}
+
     def test_needs_ten_minutes_until_the_order_expires(self, api: Api, unpaid: Checkout) -> None:
         post(api, unpaid, "advance", {"seconds": 51 * 60})
         late = post(api, unpaid, "split", SPLIT)
