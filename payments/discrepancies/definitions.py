@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 RUNBOOK = "docs/operate.md"
+BROKEN = "broken-ledger"  # its section about breaches that `manage.py prove_ledger` finds
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,16 @@ class DiscrepancyKind:
             return "It closes automatically"
         return f"{' or '.join(verb.words for verb in self.remedies)}, on the {self.remedies[0].page}’s page"
 
+    @classmethod
+    def of_ledger(cls, name: str, sentence: str) -> "DiscrepancyKind":
+        """Return a kind for breaches that `manage.py prove_ledger` finds."""
+        what_to_do = (
+            "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend"
+            " the merchant. Then close the discrepancy."
+        )
+        return cls(f"ledger_{name}", sentence, what_to_do, BROKEN)
+
     @property
     def runbook_page(self) -> str:
         """Return the address of the runbook's section about this kind."""
         return f"{RUNBOOK}#{self.runbook}"
-
-
-BROKEN = "broken-ledger"  # the runbook's section about these breaches
-
-
-def proof_breach(name: str, sentence: str) -> DiscrepancyKind:
-    """Return a kind for breaches that `manage.py prove_ledger` finds."""
-    what_to_do = (
-        "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
-        " merchant. Then close the discrepancy."
-    )
-    return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, BROKEN)

@@ -6,13 +6,7 @@ the texts of this table. Rule money.discrepancy_kinds.
 
 from collections.abc import Mapping
 
-from payments.discrepancies.definitions import (
-    GIVE_UP,
-    SEND_AGAIN,
-    SETTLE_OUTSIDE,
-    DiscrepancyKind,
-    proof_breach,
-)
+from payments.discrepancies.definitions import GIVE_UP, SEND_AGAIN, SETTLE_OUTSIDE, DiscrepancyKind
 
 UNCLEAR = "no-clear-answer"
 IN_DOUBT_FOR_A_DAY = DiscrepancyKind(
@@ -241,8 +235,8 @@ RESTORED_REFUND = DiscrepancyKind(
 NOT_REPAIRED = DiscrepancyKind(
     "not_repaired",
     "The repair after a restore could not record a payment",
-    "Find the cause in the log line “payment not repaired”. If the service is open, do not refund the order. This"
-    " closes automatically when the payment is recorded.",
+    "Find the cause in the log line “payment not repaired”. If the service is open, do not refund the order. When"
+    " the payment is recorded, this closes automatically. If the provider will never show it, close the discrepancy.",
     RESTORED,
 )
 
@@ -294,91 +288,90 @@ CARD_PAGE_UNCHECKED = DiscrepancyKind(
     (),
 )
 
-LEDGER_UNBALANCED = proof_breach("unbalanced", "A transaction of the ledger does not sum to zero")
-LEDGER_CAPTURE_AND_STATUS = proof_breach(
+_breach = DiscrepancyKind.of_ledger
+LEDGER_UNBALANCED = _breach("unbalanced", "A transaction of the ledger does not sum to zero")
+LEDGER_CAPTURE_AND_STATUS = _breach(
     "capture_and_status",
     "An order is captured but does not have one capture of its amount, or it has one but is not captured",
 )
-LEDGER_PAYMENT_NOT_LIVE = proof_breach(
+LEDGER_PAYMENT_NOT_LIVE = _breach(
     "payment_not_live", "An order’s payment was given up, or is not captured although the order is"
 )
-LEDGER_SHARE_NOT_LIVE = proof_breach(
-    "share_not_live", "A paid share’s payment was given up or is not captured"
-)
-LEDGER_TWO_CAPTURES = proof_breach("two_captures", "One order or share was captured twice")
-LEDGER_LATE_CAPTURE = proof_breach("late_capture", "A capture was begun after the deadline of its hold")
-LEDGER_NOT_RECORDED = proof_breach(
+LEDGER_SHARE_NOT_LIVE = _breach("share_not_live", "A paid share’s payment was given up or is not captured")
+LEDGER_TWO_CAPTURES = _breach("two_captures", "One order or share was captured twice")
+LEDGER_LATE_CAPTURE = _breach("late_capture", "A capture was begun after the deadline of its hold")
+LEDGER_NOT_RECORDED = _breach(
     "not_recorded",
     "A capture or refund that succeeded has no movement of its amount, or one that did not succeed has a movement",
 )
-LEDGER_NOT_POSTED = proof_breach(
+LEDGER_NOT_POSTED = _breach(
     "not_posted", "A movement or booking is missing in the ledger, or it has a different amount there"
 )
-LEDGER_WITHOUT_MOVEMENT = proof_breach(
+LEDGER_WITHOUT_MOVEMENT = _breach(
     "without_movement", "The ledger has money that belongs to no movement and no booking"
 )
-LEDGER_CARD_GOT_TOO_MUCH = proof_breach(
+LEDGER_CARD_GOT_TOO_MUCH = _breach(
     "card_got_too_much",
     "A card has got back more than it paid, not counting disputes and refunds made in the provider’s dashboard",
 )
-LEDGER_CARD_STILL_BEARS = proof_breach(
+LEDGER_CARD_STILL_BEARS = _breach(
     "card_still_bears", "A card of a refunded order is not refunded in full, and no open discrepancy says so"
 )
-LEDGER_REFUNDED_WHILE_CAPTURED = proof_breach(
+LEDGER_REFUNDED_WHILE_CAPTURED = _breach(
     "refunded_while_captured",
     "A captured order has a settled part of a refund, or the lead has got more than a share’s amount for it",
 )
-LEDGER_WRONG_CARD = proof_breach("wrong_card", "A reimbursement is for another card than the lead’s")
-LEDGER_SHARE_NOT_PLANNED = proof_breach(
+LEDGER_WRONG_CARD = _breach("wrong_card", "A reimbursement is for another card than the lead’s")
+LEDGER_SHARE_NOT_PLANNED = _breach(
     "share_not_planned",
     "A paid share is not on its way to the lead, and no dispute or open discrepancy says why",
 )
-LEDGER_REFUND_NOT_PLANNED = proof_breach(
+LEDGER_REFUND_NOT_PLANNED = _breach(
     "refund_not_planned",
     "A refund has no part to send, and it waits for no card, dispute or open discrepancy",
 )
-LEDGER_AGAINST_BALANCE = proof_breach(
+LEDGER_AGAINST_BALANCE = _breach(
     "against_balance", "The provider’s balance has a different amount for a capture or refund"
 )
-LEDGER_OWED_TO_LEAD = proof_breach(
+LEDGER_OWED_TO_LEAD = _breach(
     "owed_to_lead", "The lead has got more than mates have paid, or is still owed money for a refunded order"
 )
-LEDGER_SHARE_AND_STATUS = proof_breach(
+LEDGER_SHARE_AND_STATUS = _breach(
     "share_and_status",
     "A share is paid but does not have one capture of its amount, or it has one but is not paid",
 )
-LEDGER_MOVED_WITHOUT_CAPTURE = proof_breach(
+LEDGER_MOVED_WITHOUT_CAPTURE = _breach(
     "moved_without_capture", "A voided, expired or unpaid order has moved money"
 )
-LEDGER_REFUND_AND_STATUS = proof_breach(
+LEDGER_REFUND_AND_STATUS = _breach(
     "refund_and_status",
     "An order is refunded but has no settled refund of its amount, or it has one but is not refunded",
 )
-LEDGER_FORGOTTEN_HOLD = proof_breach(
+LEDGER_FORGOTTEN_HOLD = _breach(
     "forgotten_hold", "No order needs the hold, and it is not being released or captured"
 )
-LEDGER_PLEDGE = proof_breach(
+LEDGER_PLEDGE = _breach(
     "pledge", "A share is pledged, but its order does not wait for a payment, or no card is held for it"
 )
-LEDGER_AUTHORIZED_EVENT = proof_breach(
+LEDGER_AUTHORIZED_EVENT = _breach(
     "authorized_event", "A hold has no event that announces it, or an order has such an event but no hold"
 )
-LEDGER_VOIDED_EVENT = proof_breach(
+LEDGER_VOIDED_EVENT = _breach(
     "voided_event",
     "The end of a hold has no event that announces it, or an order has such an event although no hold ended",
 )
-LEDGER_MERCHANT_MISSING = proof_breach(
+LEDGER_MERCHANT_MISSING = _breach(
     "merchant_missing", "An event, API call, order, payment or posting belongs to no merchant"
 )
-LEDGER_EVENT_MISSING = proof_breach(
+LEDGER_EVENT_MISSING = _breach(
     "event_missing", "A delivery has no event, or its event has another merchant or type"
 )
-LEDGER_SUBSCRIPTION_MISSING = proof_breach("subscription_missing", "A delivery has no subscription")
-LEDGER_DELIVERED_TWICE = proof_breach("delivered_twice", "An event is delivered twice to one subscription")
-LEDGER_DELIVERY_MISSING = proof_breach(
+LEDGER_SUBSCRIPTION_MISSING = _breach("subscription_missing", "A delivery has no subscription")
+LEDGER_DELIVERED_TWICE = _breach("delivered_twice", "An event is delivered twice to one subscription")
+LEDGER_DELIVERY_MISSING = _breach(
     "delivery_missing", "An attempt has no delivery, or its delivery has another merchant or type"
 )
-LEDGER_SUMS = proof_breach("sums", "The stored sums of closed days and months differ from their postings")
+LEDGER_SUMS = _breach("sums", "The stored sums of closed days and months differ from their postings")
 
 EARLIER = "kinds-of-an-earlier-release"
 TABLE: Mapping[str, DiscrepancyKind] = {
