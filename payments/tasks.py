@@ -83,9 +83,8 @@ def _send_mail(rows: Sequence[Discrepancy]) -> bool:
 
 def _write_mail(rows: Sequence[Discrepancy]) -> str:
     listed = rows[:LISTED]
-    describer = import_module(
-        settings.DISCREPANCIES_DESCRIBED_BY
-    )  # a higher layer knows the orders and the amounts
+    # A module of a higher layer knows the orders and the amounts.
+    describer = import_module(settings.DISCREPANCIES_DESCRIBED_BY)
     orders = describer.orders_and_amounts([row.pk for row in listed])
     parts = [_describe_discrepancy(row, *orders[row.pk]) for row in listed]
     if len(rows) > LISTED:
