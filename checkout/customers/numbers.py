@@ -19,6 +19,8 @@ def parse_number(text: str, country: str, *, also_fictional: bool) -> str:
         number = phonenumbers.parse(text[:MAX_LETTERS], country)
     except phonenumbers.NumberParseException:
         raise InvalidPhone from None
+    if number.extension:  # a text cannot be sent to an extension
+        raise InvalidPhone
     if not _is_mobile(number) and not (also_fictional and _is_fictional(number)):
         raise InvalidPhone
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)

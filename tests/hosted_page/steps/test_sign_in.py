@@ -103,6 +103,7 @@ class TestPhone:
             "<script>alert(1)</script>",
             "07700 900123 or 07700 900124",
             "lea@shop.example",
+            "07700 900123 ext. 5",
         ],
         ids=lambda typed: repr(typed)[:20],
     )
