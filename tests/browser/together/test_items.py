@@ -45,7 +45,7 @@ def split_by_item(lead: Page) -> str:
 
 
 def take_a_ticket(page: Page, link: str, name: str, card: str = "") -> Hand:
-    """Take one ticket at the group link and pledge with a card, by default with the first test card."""
+    """Take one ticket at the group link and pledge with a card, by default with the card of "Use test card"."""
     hand = Hand(page)
     page.goto(link)
     hand.tap("button[data-more]")
@@ -83,7 +83,7 @@ def test_four_people_share_by_item(
     ade.click("#withdraw")
     ade.locator("#withdraw-details button").click()
     expect(ade.locator(".notice.tone-move")).to_be_visible()
-    hand = take_a_ticket(zoe, link, "Zoe")
+    hand = take_a_ticket(zoe, link, "Zoe", GOOD)
     assert (hand.taps, hand.fields) == (6, 3)
     expect(lead.locator(".group-lines .look-pledged")).to_have_count(2)
 
