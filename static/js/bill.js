@@ -15,6 +15,17 @@ function isInUse() {
   return isPressed || activeElement?.matches("input, select, textarea");
 }
 
+// Return the details that the lead has opened, without the folds of lines.
+function findOpenDetails() {
+  return findBill().querySelector("details[open]:not(.fold)");
+}
+
+// Return whether the sign-in has ended while details are open. Then the notice leads to the sign-in, because a reload
+// would close the details.
+function waitsForSignIn() {
+  return document.querySelector("[data-again]:not([hidden])") !== null && findOpenDetails() !== null;
+}
+
 // Give the new version of a part the open details and the typed values of the old version.
 function copyOpenAndTyped(old, fresh) {
   const [oldDetails, freshDetails] = [old, fresh].map((part) => [...part.querySelectorAll("details")]);
@@ -81,7 +92,7 @@ function updateBill(page) {
   if (listLineIds(fresh) !== listLineIds(findBill())) {
     // If a mate took a share by item, the new page has an additional line. While details are open, a reload would lose
     // the typed text, so the next poll tries again.
-    if (!findBill().querySelector("details[open]:not(.fold)")) location.reload();
+    if (!findOpenDetails()) location.reload();
     return;
   }
   const changes = findChanges(fresh);
@@ -110,11 +121,11 @@ async function pollBill() {
 }
 
 async function refreshBill() {
-  if (isPolling || document.hidden || !("live" in findBill().dataset) || isInUse()) return;
+  if (isPolling || document.hidden || !("live" in findBill().dataset) || isInUse() || waitsForSignIn()) return;
   isPolling = true;
   const answer = await pollBill().catch(() => null); // no connection: the next poll tries again
   isPolling = false;
-  if (answer?.isOver) return location.reload();
+  if (answer?.isOver) return waitsForSignIn() || location.reload();
   if (!answer?.isNew || isInUse()) return; // the lead might have started to type during the request
   try {
     updateBill(new DOMParser().parseFromString(answer.html, "text/html"));
