@@ -25,7 +25,6 @@ from cryptography.x509.oid import NameOID
 
 from config.local import children, engines, environment, run
 from payments.providers.stripe import books
-from tests import template
 from tests.browser.deployed.network import HOSTS, SERVICE, SHOP, STRIPE, TWILIO
 from tests.hosted_page.sms.senders import doubles, twilio_double
 from tests.journeys import polling, service
@@ -88,7 +87,6 @@ class Installation:
 @contextlib.contextmanager
 def running(folder: Path, kind: str) -> Iterator[Installation]:
     """Yield a running installation of the environment `kind`, which is "sandbox" or "production"."""
-    template.copy_to(folder)
     with contextlib.ExitStack() as stack:
         key_hash = _write_certificate(folder)
         carrier = stack.enter_context(doubles.serving(twilio_double.act))
@@ -145,6 +143,7 @@ def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) ->
     endpoint = dashboard.webhook_endpoints.create(hears)  # type: ignore[arg-type]
     dashboard.payment_method_domains.create({"domain_name": SERVICE})
     return variables | {
+        "ERASURES_FILE": str(folder / "erasures"),
         "PROVIDER": "payments.providers.stripe.adapter.StripeProvider",
         "STRIPE_SECRET_KEY": "sk_live_peer",
         "STRIPE_PUBLISHABLE_KEY": "pk_live_peer",
