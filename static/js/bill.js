@@ -1,5 +1,4 @@
-// Update the lead's bill while the page is visible, but never while the lead uses it. Without JavaScript, the page reloads
-// itself, and links open the questions.
+// Update the lead's bill while the page is visible, but never while the lead uses it.
 const EVERY_MS = 1500;
 const FRESH_MS = 4000;
 const announcement = document.getElementById("spoken");
@@ -15,15 +14,13 @@ function isInUse() {
   return isPressed || activeElement?.matches("input, select, textarea");
 }
 
-// Return the details that the lead has opened, without the folds of lines.
 function findOpenDetails() {
   return findBill().querySelector("details[open]:not(.fold)");
 }
 
-// Return whether the sign-in has ended while details are open. Then the notice leads to the sign-in, because a reload
-// would close the details.
+// After the sign-in has ended, a reload would close the open details. The notice leads to the sign-in.
 function waitsForSignIn() {
-  return document.querySelector("[data-again]:not([hidden])") !== null && findOpenDetails() !== null;
+  return findOpenDetails() && document.querySelector("[data-again]:not([hidden])");
 }
 
 // Give the new version of a part the open details and the typed values of the old version.
@@ -85,8 +82,7 @@ function listLineIds(page) {
   return [...page.querySelectorAll(".group-line")].map(({ id }) => id).join();
 }
 
-// Replace the parts of the bill that differ on the new page. Find all changes before replacing the first part, so that
-// an error cannot leave a bill with old and new parts.
+// Replace the parts that differ. Find all of them first, so that an error cannot leave a bill with old and new parts.
 function updateBill(page) {
   const fresh = page.getElementById("status");
   if (listLineIds(fresh) !== listLineIds(findBill())) {
@@ -145,7 +141,7 @@ function closeDetails(details) {
   details.querySelector("summary").focus({ preventScroll: true });
 }
 
-// Keep a tapped summary at its place on the screen. Otherwise it would move when other details above it close.
+// Keep a tapped summary at its place when details above it close.
 function keepScrollPosition(summary) {
   const before = summary.getBoundingClientRect().top;
   requestAnimationFrame(() => scrollBy({ top: summary.getBoundingClientRect().top - before, behavior: "instant" }));
